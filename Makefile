@@ -1,0 +1,37 @@
+# Two commands to begin with: `make demo` and `make test`. Both set up .venv by themselves.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test check format bench clean
+
+demo: $(STAMP)
+	$(BIN)/tandem demo
+
+test: $(STAMP)
+	$(BIN)/pytest -n 2 --dist loadgroup $(PYTEST_FLAGS)
+
+check: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/prepare.py
+
+clean:
+	rm -rf $(VENV) .bench build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Tandem needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@test -x $(BIN)/python || { echo "setting up $(VENV) (the first time takes a minute or two)"; $(PYTHON) -m venv $(VENV); }
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,corpora,language]'
+	@touch $(STAMP)

@@ -1,0 +1,48 @@
+"""The command `tandem`: its commands, and how errors reach the person who typed it."""
+
+import sys
+
+import typer
+
+from tandem import __version__
+from tandem.cli import config, data, demo
+from tandem.errors import TandemError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="tandem",
+    help="Trains translation models across machines, and tells the truth about the run.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("demo")(demo.demo)
+app.add_typer(data.app, name="data")
+app.add_typer(config.app, name="config")
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Show the version and exit."),
+) -> None:
+    if version:
+        typer.echo(f"tandem {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line: an error is one sentence on standard error and a non-zero exit."""
+    try:
+        app()
+    except TandemError as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.stderr.write("\ninterrupted: what is finished is kept; run the same command to go on.\n")
+        sys.exit(130)

@@ -1,0 +1,1 @@
+"""From raw text to a stream of batches: corpus, subword, shards, batches, prepare."""

@@ -1,0 +1,120 @@
+"""Batches as tensors, made in the background while the device computes."""
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import torch
+from numpy.typing import NDArray
+
+from tandem.data.batches.batch import Batch
+from tandem.data.batches.deal import deal
+from tandem.data.batches.fill import build_batches
+from tandem.data.batches.plan import Cursor, UpdatePlan
+from tandem.data.batches.shape import BatchShape, check_shape
+
+__all__ = ["BatchStream", "UpdateBatches"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class UpdateBatches:
+    """One update's share of one rank; the counts are of the whole update, over all ranks."""
+
+    cursor: Cursor
+    batches: tuple[Batch[torch.Tensor], ...]
+    pairs: int
+    source_tokens: int
+    target_tokens: int
+
+
+class BatchStream:
+    """The updates of a plan from a cursor on, without end; `close` it, or use it in a `with`."""
+
+    def __init__(
+        self,
+        plan: UpdatePlan,
+        *,
+        start: Cursor,
+        shape: BatchShape,
+        rank: int = 0,
+        ranks: int = 1,
+        device: str = "cpu",
+        depth: int = 2,
+    ) -> None:
+        check_shape(shape, plan.shards)
+        self._plan = plan
+        self._shape = shape
+        self._rank, self._ranks = rank, ranks
+        self._device = _name_device(torch.device(device))
+        self._source = self._read(start)
+        # One thread runs one generator: order and errors come through the futures as they are.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="batches")
+        self._ahead: deque[Future[UpdateBatches]] = deque()
+        for _ in range(depth):
+            self._ask()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> UpdateBatches:
+        if not self._ahead:
+            raise StopIteration
+        try:
+            update = self._ahead.popleft().result()
+        except BaseException:
+            self.close()
+            raise
+        self._ask()
+        return update
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop the thread and wait for it; may be called again."""
+        self._thread.shutdown(wait=True, cancel_futures=True)
+        self._ahead.clear()
+
+    def _ask(self) -> None:
+        self._ahead.append(self._thread.submit(next, self._source))
+
+    def _read(self, cursor: Cursor) -> Iterator[UpdateBatches]:
+        # Pinning in a new thread would otherwise open a context on GPU 0 for every rank of the host.
+        if self._device.type == "cuda":
+            torch.cuda.set_device(self._device)
+        while True:
+            yield self._build(cursor)
+            cursor = self._plan.next(cursor)
+
+    def _build(self, cursor: Cursor) -> UpdateBatches:
+        update = self._plan.update(cursor)
+        dealt = deal(update, self._ranks)
+        batches = build_batches(self._plan.shards, dealt, rank=self._rank, shape=self._shape)
+        return UpdateBatches(
+            cursor=cursor,
+            batches=tuple(batch.map(self._tensor) for batch in batches),
+            pairs=len(update.pairs),
+            source_tokens=int(update.source_tokens.sum()),
+            target_tokens=int(update.target_tokens.sum()),
+        )
+
+    def _tensor(self, array: NDArray[Any]) -> torch.Tensor:
+        tensor = torch.from_numpy(array)
+        return tensor.pin_memory() if self._device.type == "cuda" else tensor
+
+
+def _name_device(device: torch.device) -> torch.device:
+    """Give a bare "cuda" the number it has here, because the current device is another one in each thread."""
+    bare = device.type == "cuda" and device.index is None
+    return torch.device("cuda", torch.cuda.current_device()) if bare else device

@@ -1,0 +1,1 @@
+"""Sentence pairs: reading, filters, cleaning, and the built-in grammar."""

@@ -1,0 +1,226 @@
+"""Sentences of two clauses: because, although, if, when, while, after, that, whether, to, and, but."""
+
+from dataclasses import replace
+
+from tandem.data.corpus.builtin.adjectives import ADJECTIVES, MOODS
+from tandem.data.corpus.builtin.circumstance import Setting, complete, draw_setting
+from tandem.data.corpus.builtin.dice import Dice
+from tandem.data.corpus.builtin.draw import draw_place, draw_subject, is_spoken, places_tagged, pronoun_of
+from tandem.data.corpus.builtin.meaning import Clause, Modal, Nominal, Person, Phrase, Quality, Tense
+from tandem.data.corpus.builtin.sentence import Complex, Conjunction, Joined, Pursuit, Sentence
+from tandem.data.corpus.builtin.verbs import ACTIONS, BE, MOVES, PURSUITS, REPORTS, STATES, WEATHER, WONDERS
+from tandem.data.corpus.builtin.words import Adverb, Verb
+
+__all__ = ["COMPLEXES", "actions_named", "actions_with_tail"]
+
+
+def actions_named(*infinitives: str) -> tuple[Verb, ...]:
+    """List the actions with these German infinitives."""
+    return tuple(verb for verb in ACTIONS if verb.german.infinitive in infinitives)
+
+
+def actions_with_tail(*tails: str) -> tuple[Verb, ...]:
+    """List the actions with these fixed German words."""
+    return tuple(verb for verb in ACTIONS if verb.german_tail in tails)
+
+
+_DOINGS = tuple(verb for verb in ACTIONS if "state" not in verb.flags and "person" in verb.subjects)
+_COMING = (*actions_named("ankommen", "zurückkommen"), *actions_with_tail("nach Hause"))
+_ROUTINE = (*_COMING, *actions_named("aufstehen", "frühstücken", "aufwachen"))
+_HAS_TIME = actions_with_tail("Zeit")[0]
+_PRAISED = tuple(verb for verb in actions_named("kaufen", "lesen", "bestellen", "bewundern") if len(verb.slots) == 1)
+_PRAISE = frozenset("interessant spannend gut schön billig modern praktisch lustig frisch lecker bequem".split())
+_GOOD = tuple(adjective for adjective in ADJECTIVES if adjective.predicate in _PRAISE)
+_BURDENS = tuple(mood for mood in MOODS if mood.predicate in {"müde", "krank", "nervös", "traurig"})
+_ERRANDS = (
+    (("shop", "town"), actions_named("kaufen")[:1]),
+    (("dining",), actions_named("essen", "trinken", "treffen")),
+    (("open",), (*actions_named("treffen", "ausruhen"), *actions_with_tail("Fußball"))),
+)
+_SAID_NOW = tuple(verb for verb in REPORTS if verb.german.infinitive in {"sagen", "glauben", "wissen", "hoffen"})
+_SAID_THEN = tuple(verb for verb in REPORTS if verb.german.infinitive != "hoffen")
+_JUST_THEN = Adverb(german="gerade", english="", kind="time")
+_AND = Conjunction(german=" und", english=" and")
+_BUT = Conjunction(german=", aber", english=", but")
+_BECAUSE = Conjunction(german="weil", english="because")
+_ALTHOUGH = Conjunction(german="obwohl", english="although")
+_IF = Conjunction(german="wenn", english="if")
+_WHEN = Conjunction(german="als", english="when")
+_WHILE = Conjunction(german="während", english="while")
+_AFTER = Conjunction(german="nachdem", english="after")
+_BEFORE = Conjunction(german="bevor", english="before")
+_THAT = Conjunction(german="dass", english="that")
+_WHETHER = Conjunction(german="ob", english="whether")
+
+
+def _past(subject: Nominal) -> Tense:
+    return Tense.SPOKEN if is_spoken(subject) else Tense.TOLD
+
+
+def _someone(dice: Dice) -> tuple[Nominal, Person]:
+    """Draw somebody, and the pronoun that refers back."""
+    while True:
+        subject = draw_subject(dice, ("person",), is_definite=True)
+        if pronoun := pronoun_of(subject):
+            return subject, Person(pronoun=pronoun)
+
+
+def _ordered(
+    dice: Dice, *, conjunction: Conjunction, main: Clause, subordinate: Clause, back: Person | None = None
+) -> Complex:
+    """Put either clause first; whoever both are about is named in the first and is `back` in the second."""
+    is_first = dice.chance(0.35)
+    if back and is_first:
+        subordinate, main = replace(subordinate, subject=main.subject), replace(main, subject=back)
+    return Complex(main=main, conjunction=conjunction, subordinate=subordinate, is_subordinate_first=is_first)
+
+
+def _burden(dice: Dice, person: Nominal, tense: Tense) -> Clause:
+    """Draw what keeps somebody from doing things."""
+    if dice.chance(0.5):
+        return Clause(verb=dice.pick(STATES), subject=person, tense=tense)
+    return Clause(verb=BE, subject=person, tense=tense, predicate=Quality(adjective=dice.pick(_BURDENS)))
+
+
+def _reason(dice: Dice) -> Sentence:
+    subject, back = _someone(dice)
+    tense = dice.pick((Tense.HABIT, Tense.SPOKEN))
+    setting = Setting(tense=tense, modal=Modal.CAN, is_negated=True)
+    main = complete(dice, dice.pick(_DOINGS), subject, setting)
+    burden = _burden(dice, back, tense)
+    return _ordered(dice, conjunction=_BECAUSE, main=main, subordinate=burden, back=back)
+
+
+def _praise(dice: Dice) -> Sentence:
+    """Draw a reason that lies in the thing, whose German pronoun has the gender of its noun."""
+    while True:
+        verb = dice.pick(_PRAISED)
+        subject = draw_subject(dice, verb.subjects, is_definite=True)
+        main = complete(dice, verb, subject, Setting(tense=dice.pick((Tense.NOW, _past(subject)))))
+        thing = main.complements[-1]
+        good = [a for a in _GOOD if isinstance(thing, Phrase) and a.tags & thing.noun.tags]
+        if good and pronoun_of(thing):
+            break
+    quality = Quality(adjective=dice.pick(good))
+    tense = Tense.HABIT if main.tense is Tense.NOW else Tense.TOLD
+    if isinstance(thing, Phrase):
+        main = replace(main, complements=(replace(thing, adjectives=()),))
+    it = Person(pronoun=pronoun_of(thing))
+    return Complex(
+        main=main,
+        conjunction=_BECAUSE,
+        subordinate=Clause(verb=BE, subject=it, tense=tense, predicate=quality),
+    )
+
+
+def _concession(dice: Dice) -> Sentence:
+    subject, back = _someone(dice)
+    is_past = dice.chance(0.5)
+    setting = Setting(tense=_past(subject) if is_past else Tense.NOW)
+    main = complete(dice, dice.pick(_DOINGS), subject, setting)
+    if dice.chance(0.25):
+        tense = Tense.WAS_DOING if is_past else Tense.NOW
+        rain = Clause(verb=dice.pick(WEATHER), subject=Person(pronoun="es"), tense=tense)
+        return _ordered(dice, conjunction=_ALTHOUGH, main=main, subordinate=rain)
+    burden = _burden(dice, back, Tense.SPOKEN if is_past else Tense.HABIT)
+    return _ordered(dice, conjunction=_ALTHOUGH, main=main, subordinate=burden, back=back)
+
+
+def _condition(dice: Dice) -> Sentence:
+    subject, back = _someone(dice)
+    main = complete(dice, dice.pick(_DOINGS), subject, Setting(tense=dice.pick((Tense.HABIT, Tense.FUTURE))))
+    main = replace(main, adverbials=tuple(a for a in main.adverbials if a.kind != "time"))
+    has_time = Clause(verb=_HAS_TIME, subject=back, tense=Tense.HABIT)
+    return _ordered(dice, conjunction=_IF, main=main, subordinate=has_time, back=back)
+
+
+def _meanwhile(dice: Dice) -> Sentence:
+    first, second = draw_subject(dice, ("person",), is_definite=True), draw_subject(dice, ("person",), is_definite=True)
+    tense = dice.pick((Tense.NOW, Tense.WAS_DOING))
+    if dice.chance(0.4) or first == second:
+        arrival = complete(dice, dice.pick(_COMING), first, Setting(tense=Tense.TOLD))
+        arrival = replace(arrival, adverbials=())
+        activity = complete(dice, dice.pick(_DOINGS), second, Setting(tense=Tense.WAS_DOING, when=(_JUST_THEN,)))
+        return Complex(main=activity, conjunction=_WHEN, subordinate=arrival, is_subordinate_first=True)
+    main = complete(dice, dice.pick(_DOINGS), first, Setting(tense=tense))
+    other = complete(dice, dice.pick(_DOINGS), second, Setting(tense=tense))
+    return _ordered(dice, conjunction=_WHILE, main=main, subordinate=other)
+
+
+def _sequence(dice: Dice) -> Sentence:
+    subject, back = _someone(dice)
+    verb = dice.pick(_DOINGS)
+    routine = dice.pick([other for other in _ROUTINE if other is not verb])
+    main = complete(dice, verb, subject, Setting(tense=Tense.TOLD))
+    is_after = dice.chance(0.5)
+    earlier = Clause(verb=routine, subject=back, tense=Tense.BEFORE if is_after else Tense.TOLD)
+    conjunction = _AFTER if is_after else _BEFORE
+    return _ordered(dice, conjunction=conjunction, main=main, subordinate=earlier, back=back)
+
+
+def _report(dice: Dice) -> Sentence:
+    subject = draw_subject(dice, ("person",), is_definite=True)
+    about = dice.pick(_DOINGS)
+    other = draw_subject(dice, ("person",), is_definite=True)
+    if dice.chance(0.5):
+        verb = dice.pick(_SAID_NOW)
+        setting = draw_setting(dice, about, other)
+        if verb.german.infinitive == "hoffen":
+            setting = Setting(tense=Tense.FUTURE)
+        main = Clause(verb=verb, subject=subject, tense=Tense.HABIT)
+    else:
+        setting = Setting(tense=Tense.BEFORE)
+        main = Clause(verb=dice.pick(_SAID_THEN), subject=subject, tense=_past(subject))
+    return Complex(main=main, conjunction=_THAT, subordinate=complete(dice, about, other, setting))
+
+
+def _wonder(dice: Dice) -> Sentence:
+    verb = dice.pick(WONDERS)
+    subject = draw_subject(dice, ("person",), is_definite=True)
+    about = dice.pick(_DOINGS)
+    other = draw_subject(dice, ("person",), is_definite=True)
+    setting = draw_setting(dice, about, other)
+    is_negated = verb.german.infinitive == "wissen"
+    main = Clause(verb=verb, subject=subject, tense=Tense.HABIT, is_negated=is_negated)
+    clause = complete(dice, about, other, replace(setting, is_negated=False))
+    return Complex(main=main, conjunction=_WHETHER, subordinate=clause)
+
+
+def _pursuit(dice: Dice) -> Sentence:
+    verb = dice.pick(PURSUITS)
+    subject = draw_subject(dice, verb.subjects)
+    aim = complete(dice, dice.pick(_DOINGS), subject, Setting(tense=Tense.HABIT))
+    aim = replace(aim, adverbials=tuple(a for a in aim.adverbials if a.kind != "time"))
+    tense = _past(subject)
+    if verb.german.infinitive in {"versuchen", "planen", "hoffen"} and dice.chance(0.5):
+        tense = Tense.HABIT if "state" in verb.flags else Tense.NOW
+    return Pursuit(main=Clause(verb=verb, subject=subject, tense=tense), aim=aim)
+
+
+def _errand(dice: Dice) -> Sentence:
+    subject = draw_subject(dice, ("adult",), is_definite=True)
+    places, verbs = dice.pick(_ERRANDS)
+    goal = draw_place(dice, dice.pick(places_tagged(places)), is_goal=True, actor="")
+    tense = dice.pick((Tense.NOW, _past(subject), Tense.FUTURE))
+    main = Clause(verb=MOVES[0], subject=subject, tense=tense, adverbials=(goal,))
+    aim = replace(complete(dice, dice.pick(verbs), subject, Setting(tense=Tense.HABIT)), adverbials=())
+    return Pursuit(main=main, aim=aim, opener="um ")
+
+
+def _joined(dice: Dice) -> Sentence:
+    first_verb, second_verb = dice.pick(_DOINGS), dice.pick(_DOINGS)
+    subject = draw_subject(dice, ("person",), is_definite=True)
+    tense = dice.pick((Tense.NOW, _past(subject)))
+    first = complete(dice, first_verb, subject, Setting(tense=tense))
+    other = draw_subject(dice, ("person",), is_definite=True)
+    if other != subject and (first_verb is second_verb or dice.chance(0.4)):
+        second = complete(dice, second_verb, other, Setting(tense=tense))
+        return Joined(first=first, conjunction=_AND if dice.chance(0.4) else _BUT, second=second)
+    second = complete(dice, second_verb, subject, Setting(tense=tense))
+    return Joined(first=first, conjunction=_AND, second=second, shares_subject=True)
+
+
+COMPLEXES = (
+    _reason, _praise, _concession, _condition, _meanwhile, _sequence, _report, _report, _wonder, _pursuit, _errand,
+    _joined, _joined,
+)  # fmt: skip

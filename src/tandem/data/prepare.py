@@ -1,0 +1,182 @@
+"""From a recipe's raw text to shards: each stage is a folder, and only stale ones are made again."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tandem.artefact import JsonValue, fingerprint
+from tandem.config import Corpus, Recipe, write_recipe
+from tandem.data.card import measure_card
+from tandem.data.corpus.clean import Cleaner
+from tandem.data.corpus.cleaned import CleanRules, clean_corpora
+from tandem.data.corpus.files import CorpusFiles, checksums, find_files
+from tandem.data.corpus.filters import HeldOut
+from tandem.data.corpus.held_out import held_out_sentences, keep_held_out
+from tandem.data.corpus.read import CHUNK_BYTES, CHUNK_LINES
+from tandem.data.corpus.tally import Tally
+from tandem.data.encode import encode_corpora, encode_held_out
+from tandem.data.prepared import Prepared
+from tandem.data.subword.learn import learn_subword
+from tandem.progress import SILENT, Progress
+from tandem.runlog.card import write_card
+from tandem.runlog.event import DataPrepared, StageFinished, StageStarted
+from tandem.runlog.writer import NullLog, RunLog
+
+__all__ = ["prepare"]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Stage:
+    """A stage under way, for the log."""
+
+    reused: bool = False
+    pairs: int = 0
+
+
+def prepare(
+    recipe: Recipe, *, workers: int, progress: Progress = SILENT, log: RunLog | None = None
+) -> Prepared:
+    """Bring the recipe's prepared folder up to date, with its data card."""
+    log = log or NullLog()
+    prepared = Prepared(folder=recipe.prepared_folder, recipe=recipe)
+    inputs = _Inputs.find(prepared, progress)
+    held_out = _keep_held_out(prepared, inputs)
+    with _stage("clean", log) as stage:
+        rules = _clean_rules(recipe, {name: held_out_sentences(pairs) for name, pairs in held_out.items()})
+        mark = _clean_fingerprint(recipe, inputs)
+        cleaned, stage.reused = clean_corpora(
+            prepared.clean_folder, inputs.train, rules, fingerprint=mark, workers=workers, progress=progress
+        )
+        stage.pairs = cleaned.pairs
+    with _stage("subword", log) as stage:
+        mark = _subword_fingerprint(recipe, cleaned.fingerprint, inputs)
+        subword, stage.reused = learn_subword(
+            prepared.subword_folder, cleaned, recipe.subword, fingerprint=mark, progress=progress
+        )
+    with _stage("encode", log) as stage:
+        stage.reused = encode_corpora(
+            prepared.train_folder,
+            cleaned,
+            prepared.subword_folder,
+            corpora=[files.name for files in inputs.train],
+            max_pieces=recipe.subword.max_pieces,
+            fingerprint=fingerprint([cleaned.fingerprint, subword.fingerprint, recipe.subword.max_pieces]),
+            workers=workers,
+            progress=progress,
+        )
+        for name, pairs in held_out.items():
+            mark = fingerprint([subword.fingerprint, [list(pair) for pair in pairs]])
+            encode_held_out(prepared.held_out_folder(name), pairs, subword, name=name, fingerprint=mark)
+    with _stage("card", log):
+        write_recipe(recipe, prepared.recipe_file)
+        card = measure_card(prepared, inputs.train, inputs.sums)
+        write_card(prepared.card_file, card)
+    log.log(DataPrepared(card=card.to_json()))
+    return prepared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Inputs:
+    """The recipe's text with checksums."""
+
+    train: Sequence[CorpusFiles]
+    held_out: Mapping[str, CorpusFiles]
+    sums: Mapping[Path, str]
+
+    @classmethod
+    def find(cls, prepared: Prepared, progress: Progress) -> "_Inputs":
+        """Find and hash every file; a missing one stops here, before any work."""
+        recipe = prepared.recipe
+        languages = (recipe.data.source_language, recipe.data.target_language)
+        train = [find_files(corpus, languages=languages) for corpus in recipe.data.train]
+        held_out = {
+            name: find_files(corpus, languages=languages)
+            for name, corpus in zip(prepared.held_out_names, _held_out_corpora(recipe), strict=True)
+        }
+        paths = [path for files in (*train, *held_out.values()) for path in files.paths]
+        if recipe.subword.model is not None:
+            paths.append(recipe.subword.model)
+        sums = checksums(paths, cache=prepared.folder / "checksums.json", progress=progress)
+        return cls(train=train, held_out=held_out, sums=sums)
+
+    def identity(self, files: CorpusFiles, seed: int) -> JsonValue:
+        """What the text of a corpus depends on."""
+        builtin = files.corpus.builtin
+        if builtin is not None:
+            return {"builtin": builtin.split, "pairs": builtin.pairs, "seed": seed, "grammar": "1"}
+        shape = "tsv" if files.corpus.tsv is not None else "lines"
+        return {shape: [self.sums[path] for path in files.paths], "name": files.name}
+
+
+def _held_out_corpora(recipe: Recipe) -> list[Corpus]:
+    valid = [recipe.data.valid] if recipe.data.valid is not None else []
+    return [*valid, *recipe.data.test]
+
+
+def _keep_held_out(prepared: Prepared, inputs: _Inputs) -> dict[str, list[tuple[str, str]]]:
+    """Keep the valid and test text as it is, and return its pairs mended as training text is."""
+    recipe = prepared.recipe
+    rules = _clean_rules(recipe, {})
+    cleaner = Cleaner(rules.clean, {}, languages=rules.languages, segmented=rules.segmented)
+    mended = {}
+    for name, files in inputs.held_out.items():
+        text = keep_held_out(
+            prepared.held_out_text_folder(name),
+            files,
+            name=name,
+            seed=recipe.seed,
+            fingerprint=fingerprint(inputs.identity(files, recipe.seed)),
+        )
+        mended[name] = [
+            (cleaner.mend(source, Tally())[0], cleaner.mend(target, Tally())[0])
+            for source, target in zip(text.source, text.target, strict=True)
+        ]
+    return mended
+
+
+def _clean_rules(recipe: Recipe, held_out: Mapping[str, HeldOut]) -> CleanRules:
+    return CleanRules(
+        clean=recipe.clean,
+        held_out=held_out,
+        languages=(recipe.data.source_language, recipe.data.target_language),
+        segmented=recipe.subword.kind == "segmented",
+        seed=recipe.seed,
+    )
+
+
+def _clean_fingerprint(recipe: Recipe, inputs: _Inputs) -> str:
+    held_out = [inputs.identity(files, recipe.seed) for files in inputs.held_out.values()]
+    return fingerprint(
+        {
+            "chunk": [CHUNK_LINES, CHUNK_BYTES],
+            "train": [inputs.identity(files, recipe.seed) for files in inputs.train],
+            "held_out": held_out if recipe.clean.drop_held_out_overlap else [],
+            "rules": recipe.clean.model_dump(mode="json"),
+            "languages": [recipe.data.source_language, recipe.data.target_language],
+            "segmented": recipe.subword.kind == "segmented",
+        }
+    )
+
+
+def _subword_fingerprint(recipe: Recipe, cleaned: str, inputs: _Inputs) -> str:
+    rules = recipe.subword.model_dump(mode="json", exclude={"max_pieces", "model"})
+    model = None if recipe.subword.model is None else inputs.sums[recipe.subword.model]
+    return fingerprint({"cleaned": cleaned, "rules": rules, "model": model})
+
+
+@contextmanager
+def _stage(name: str, log: RunLog) -> Iterator[_Stage]:
+    stage = _Stage()
+    log.log(StageStarted(stage=name))
+    begun = time.monotonic()
+    yield stage
+    log.log(
+        StageFinished(
+            stage=name,
+            duration_s=time.monotonic() - begun,
+            counts={"pairs": stage.pairs},
+            reused=stage.reused,
+        )
+    )

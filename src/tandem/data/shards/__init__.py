@@ -1,0 +1,1 @@
+"""Encoded sentence pairs on disk: a memory-mapped, checksummed, versioned format."""

@@ -1,0 +1,1 @@
+"""Subword models: training, encoding, decoding."""

@@ -1,0 +1,82 @@
+"""A job done by all cores: results in order, bounded memory, no worker left behind."""
+
+import ctypes
+import multiprocessing
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
+
+from tandem.errors import TandemError
+
+__all__ = ["cores", "run_jobs"]
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+AHEAD = 2
+"""Tasks handed out beyond the number of workers, so that none waits for the reader."""
+
+PR_SET_PDEATHSIG = 1
+
+_job: Callable[[Any], Any] | None = None
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def run_jobs(
+    build_job: Callable[[], Callable[[Task], Result]], tasks: Iterable[Task], *, workers: int
+) -> Iterator[Result]:
+    """Yield `job(task)` for each task, in order. Each worker process builds its own job once.
+
+    One worker means this process itself. `build_job` must be importable by name, or a partial of such a thing.
+    """
+    if workers == 1:
+        yield from map(build_job(), tasks)
+        return
+    # Spawned rather than forked: a fork would inherit locks and threads of a process that may hold a GPU.
+    pool = ProcessPoolExecutor(
+        workers,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_start,
+        initargs=(build_job, os.getpid()),
+    )
+    try:
+        yield from _in_order(pool, tasks, limit=workers + AHEAD)
+    except BrokenProcessPool as error:
+        raise TandemError(
+            "A worker process was killed, most likely for want of memory: run the same command again with fewer "
+            "--workers; finished parts are kept."
+        ) from error
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _in_order(pool: ProcessPoolExecutor, tasks: Iterable[Any], *, limit: int) -> Iterator[Any]:
+    pending: deque[Future[Any]] = deque()
+    for task in tasks:
+        pending.append(pool.submit(_run, task))
+        if len(pending) >= limit:
+            yield pending.popleft().result()
+    while pending:
+        yield pending.popleft().result()
+
+
+def _start(build_job: Callable[[], Callable[[Any], Any]], parent: int) -> None:
+    global _job  # noqa: PLW0603  (a worker process has one job for its whole life)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+    _job = build_job()
+
+
+def _run(task: Any) -> Any:
+    assert _job is not None
+    return _job(task)

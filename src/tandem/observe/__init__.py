@@ -1,0 +1,1 @@
+"""Readers of runs and data cards: figures, reports. No torch, no maker."""

@@ -1,0 +1,1 @@
+"""Figures as plotly dictionaries: one code for every page that shows them."""

@@ -1,0 +1,50 @@
+"""Numbers as text: one way to write counts, bytes and shares, for every reader."""
+
+__all__ = ["count", "decimal", "megabytes", "percent", "share", "short_count"]
+
+MILLION = 1_000_000
+BILLION = 1_000_000_000
+
+
+def count(number: int) -> str:
+    """A whole number with thousands separators."""
+    return f"{number:,}"
+
+
+def short_count(number: int) -> str:
+    """A whole number for a sentence: exact below a million, then in millions and billions."""
+    if number < MILLION:
+        return count(number)
+    # What would round to "1,000.0 million" is said in billions.
+    if number < BILLION - MILLION // 20:
+        return f"{number / MILLION:,.1f} million"
+    return f"{number / BILLION:,.1f} billion"
+
+
+def decimal(number: float) -> str:
+    """A ratio or a mean, to two decimals below ten and to one above."""
+    return f"{number:,.2f}" if abs(number) < 10 else f"{number:,.1f}"
+
+
+def megabytes(size_bytes: int) -> str:
+    """Bytes in MB, which are 10^6 bytes; below one of them to three decimals."""
+    if size_bytes == 0:
+        return "0 MB"
+    if size_bytes < 500:
+        return "< 0.001 MB"
+    return f"{size_bytes / MILLION:,.{1 if size_bytes >= MILLION else 3}f} MB"
+
+
+def percent(part: float) -> str:
+    """A share from 0 to 1 in percent; only nothing is written as 0.0 %, and only all of it as 100.0 %."""
+    value = part * 100
+    if 0 < value < 0.05:
+        return "< 0.1 %"
+    if 99.95 <= value < 100:
+        return "> 99.9 %"
+    return f"{value:.1f} %"
+
+
+def share(part: float, whole: float) -> float:
+    """`part` of `whole` from 0 to 1; nothing of nothing is 0."""
+    return part / whole if whole else 0.0

@@ -1,0 +1,67 @@
+"""The stylesheet of all pages: light and dark, from a phone to a wide screen."""
+
+__all__ = ["STYLESHEET"]
+
+STYLESHEET = """
+:root {
+  color-scheme: light dark;
+  --page: #ffffff; --card: #f5f6f7; --ink: #1b1f23; --soft: #57606a; --rule: #d8dce0;
+  --source: #2478b8; --target: #c96a00; --chip: #dcebf7; --chip-other: #fbe6d0;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --page: #14171a; --card: #1e2328; --ink: #e6e9ec; --soft: #a3adb7; --rule: #3a424a;
+    --source: #6cb2ea; --target: #f0a049; --chip: #1f3b52; --chip-other: #4a3116;
+  }
+}
+* { box-sizing: border-box; }
+body {
+  margin: 0 auto; max-width: 60rem; padding: 1.5rem 1rem 3rem; background: var(--page); color: var(--ink);
+  font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere;
+}
+h1 { font-size: 1.6rem; line-height: 1.2; margin: 0 0 .5rem; }
+h2 { font-size: 1.15rem; margin: 2.25rem 0 .5rem; }
+.eyebrow, .note, figcaption, footer { color: var(--soft); font-size: .875rem; }
+.eyebrow { margin: 0 0 .25rem; }
+.answer { font-size: 1.15rem; margin: 0 0 1.25rem; }
+.note { margin: .4rem 0; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(13rem, 1fr)); gap: .75rem; margin: 0; }
+.tiles > div { background: var(--card); border-radius: .5rem; padding: .75rem 1rem; }
+.tiles dt { color: var(--soft); font-size: .875rem; }
+.tiles dd { margin: 0; }
+.tiles dd:nth-of-type(1) { font-size: 1.5rem; font-weight: 600; font-variant-numeric: tabular-nums; }
+.tiles dd:nth-of-type(2) { color: var(--soft); font-size: .8125rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-size: .9375rem; overflow-wrap: normal; }
+th, td { padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--rule); }
+th, td { text-align: left; vertical-align: top; }
+th { color: var(--soft); font-weight: 500; font-size: .8125rem; vertical-align: bottom; }
+.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th.number { white-space: normal; }
+figure { margin: .5rem 0 0; }
+[data-figure] { min-height: 5rem; }
+summary { cursor: pointer; padding: .3rem 0; }
+:focus-visible { outline: 2px solid var(--source); outline-offset: 2px; border-radius: 2px; }
+figure summary, .files summary { color: var(--soft); font-size: .875rem; }
+figure details p { margin: .2rem 0 .6rem; color: var(--soft); font-size: .875rem; max-width: 44rem; }
+.reasons > details { border-bottom: 1px solid var(--rule); }
+.reasons summary { display: flex; gap: 1rem; align-items: baseline; font-size: .9375rem; }
+.reasons summary::before { content: "▸"; color: var(--soft); }
+.reasons [open] > summary::before { content: "▾"; }
+.reasons summary .name { flex: 1; }
+.reasons summary .number { min-width: 4rem; }
+.pair { border-left: 3px solid var(--rule); padding-left: .75rem; margin: .5rem 0 1rem; }
+.pair p { margin: .15rem 0; }
+.side { color: var(--soft); font-size: .75rem; margin-right: .5rem; }
+.source .side { color: var(--source); }
+.target .side { color: var(--target); }
+.word { display: inline-block; margin: .1rem .5rem .1rem 0; }
+.chip { background: var(--chip); padding: .05rem .2rem; border-radius: .2rem; white-space: pre-wrap; }
+.target .chip { background: var(--chip-other); }
+.chip + .chip { margin-left: 1px; border-top-left-radius: 0; border-bottom-left-radius: 0; }
+.chip:not(:last-child) { border-top-right-radius: 0; border-bottom-right-radius: 0; }
+footer { margin-top: 2.5rem; border-top: 1px solid var(--rule); padding-top: .75rem; }
+.js-plotly-plot .main-svg text { fill: var(--ink) !important; }
+.js-plotly-plot .main-svg .hoverlayer text, .js-plotly-plot .main-svg .bartext-inside { fill: #ffffff !important; }
+.js-plotly-plot .gridlayer path, .js-plotly-plot .zerolinelayer path { stroke: var(--rule) !important; }
+"""

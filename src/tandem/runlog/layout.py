@@ -1,0 +1,42 @@
+"""Which file is where in a run folder: names only, nothing is read or written here."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["RunLayout"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunLayout:
+    """The places in one run's folder."""
+
+    folder: Path
+
+    @property
+    def log(self) -> Path:
+        """Folder of the run log: every `.jsonl` file in it is a part of the log."""
+        return self.folder / "log"
+
+    def rank_log(self, rank: int) -> Path:
+        """Log of one rank."""
+        return self.log / f"rank-{rank:05d}.jsonl"
+
+    def host_log(self, host: str) -> Path:
+        """Log of the sampler of one host."""
+        return self.log / f"host-{re.sub('[^A-Za-z0-9.-]', '_', host)}.jsonl"
+
+    @property
+    def card(self) -> Path:
+        """The data card."""
+        return self.folder / "data-card.json"
+
+    @property
+    def report(self) -> Path:
+        """Folder of the report."""
+        return self.folder / "report"
+
+    @property
+    def checkpoints(self) -> Path:
+        """Folder of the checkpoints."""
+        return self.folder / "checkpoints"

@@ -1,0 +1,75 @@
+"""One append-only file of records that goes on where an earlier process, perhaps a killed one, stopped."""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from tandem.runlog.record import from_line
+
+__all__ = ["LogFile"]
+
+_TAIL_BYTES = 1 << 16
+
+
+class LogFile:
+    """Appends whole lines with one system call; opens itself again after a failure."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+        self.sequence = 0
+        """Number of the next record; right while the file is open."""
+
+    def open(self) -> None:
+        """Open to append, end a torn last line, find the next number; stays closed if the disk refuses."""
+        if self._descriptor is not None:
+            return
+        with suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+            try:
+                self.sequence, torn = _read_end(self._descriptor)
+                if torn:
+                    os.write(self._descriptor, b"\n")
+            except OSError:
+                self.close()
+
+    def append(self, lines: Sequence[bytes]) -> int:
+        """Write the lines and return how many are whole on disk; fewer means that the disk refused."""
+        if self._descriptor is None or not lines:
+            return 0
+        data = b"".join(lines)
+        try:
+            size = os.write(self._descriptor, data)
+        except OSError:
+            size = 0
+        whole = data.count(b"\n", 0, size)
+        self.sequence += whole
+        if size < len(data):
+            self.close()
+        return whole
+
+    def close(self) -> None:
+        """Flush to the disk and close; harmless when closed."""
+        if self._descriptor is not None:
+            with suppress(OSError):
+                os.fsync(self._descriptor)
+            with suppress(OSError):
+                os.close(self._descriptor)
+            self._descriptor = None
+
+
+def _read_end(descriptor: int) -> tuple[int, bool]:
+    """Return the number for the next record and whether the last line lacks its end."""
+    size = os.fstat(descriptor).st_size
+    window = _TAIL_BYTES
+    while True:
+        start = max(0, size - window)
+        tail = os.pread(descriptor, size - start, start)
+        for line in reversed(tail.split(b"\n")):
+            with suppress(ValueError):
+                return from_line(line).sequence + 1, not tail.endswith(b"\n")
+        if not start:
+            return 0, bool(tail) and not tail.endswith(b"\n")
+        window *= 4

@@ -1,0 +1,40 @@
+"""The front door is light: help, configuration and readers load nothing heavy."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"torch", "numpy", "sentencepiece", "plotly", "mtdata", "zstandard"}
+
+
+def modules_loaded_by(statement: str) -> set[str]:
+    attempt = f"try:\n    {statement}\nexcept SystemExit:\n    pass\n"
+    program = f"import sys, json\n{attempt}print(json.dumps(sorted(sys.modules)))"
+    printed = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    ).stdout
+    return {name.partition(".")[0] for name in json.loads(printed.splitlines()[-1])}
+
+
+@pytest.mark.parametrize(
+    "module", ["tandem", "tandem.artefact", "tandem.config", "tandem.runlog", "tandem.cli.app"]
+)
+def test_importing_the_front_door_loads_nothing_heavy(module: str) -> None:
+    assert not HEAVY & modules_loaded_by(f"import {module}")
+
+
+@pytest.mark.parametrize(
+    "words", ["--help", "--version", "data --help", "data prepare --help", "config --help"]
+)
+def test_help_loads_nothing_heavy(words: str) -> None:
+    statement = f"sys.argv = ['tandem', *{words.split()!r}]; from tandem.cli.app import main; main()"
+    assert not HEAVY & modules_loaded_by(statement)
+
+
+@pytest.mark.parametrize(
+    "module", ["tandem.data.prepare", "tandem.data.batches.plan", "tandem.observe.data_card"]
+)
+def test_preparing_planning_and_reading_load_no_torch(module: str) -> None:
+    assert "torch" not in modules_loaded_by(f"import {module}")

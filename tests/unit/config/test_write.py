@@ -1,0 +1,79 @@
+"""Written recipes load as equal ones, and nothing half-written stays behind."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tandem.config import CleanSection, Corpus, DataSection, Recipe, SubwordSection, load_recipe, write_recipe
+from tandem.config.write import write_text
+from tandem.errors import TandemError
+
+names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,20}", fullmatch=True)
+paths = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0/"), min_size=1).map(
+    lambda name: Path("/texts") / f"x{name}"
+)
+recipes = st.builds(
+    lambda name, seed, path, weight, ratio: Recipe(
+        name=name,
+        seed=seed,
+        data=DataSection(train=(Corpus(tsv=path, weight=weight),)),
+        clean=CleanSection(max_ratio=ratio, markup=False),
+        subword=SubwordSection(kind="unigram", model=path),
+    ),
+    names,
+    st.integers(0, 2**63 - 1),
+    paths,
+    st.floats(0, 1000, exclude_min=True),
+    st.floats(1, 1e300),
+)
+
+
+def recipe_called(name: str, tsv: str = "/a.tsv") -> Recipe:
+    return Recipe(name=name, data=DataSection(train=(Corpus(tsv=Path(tsv)),)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(recipe=recipes)
+@example(recipe=recipe_called("1e5"))
+@example(recipe=recipe_called("08"))
+@example(recipe=recipe_called("1_0"))
+@example(recipe=recipe_called("no"))
+@example(recipe=recipe_called("NULL"))
+@example(recipe=recipe_called("odd", tsv="/a\x85b\u2028c\nd.tsv"))
+def test_a_written_recipe_loads_as_an_equal_one(recipe: Recipe) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "written.yaml"
+        write_recipe(recipe, path)
+        assert load_recipe(path).recipe == recipe
+
+
+def test_writing_replaces_the_file_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("old")
+    write_recipe(recipe_called("new"), path)
+    assert load_recipe(path).recipe.name == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failed_write_is_one_sentence_and_keeps_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("old")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(TandemError, match=r"a\.yaml cannot be written: No space left on device"):
+        write_text(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_missing_folder_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(TandemError, match="cannot be written: No such file or directory"):
+        write_text(tmp_path / "absent" / "a.yaml", "text")

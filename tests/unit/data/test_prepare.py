@@ -1,0 +1,247 @@
+import os
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tandem.config import Recipe
+from tandem.data.corpus import read
+from tandem.data.prepare import prepare
+from tandem.data.prepared import Prepared, open_prepared
+from tandem.errors import TandemError
+from tandem.runlog.event import DataPrepared, Event, StageFinished
+
+BuildRecipe = Callable[..., Recipe]
+Pairs = list[tuple[str, str]]
+
+
+class Notes:
+    """A run log that remembers."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def log(self, event: Event) -> None:
+        self.events.append(event)
+
+    def close(self) -> None:
+        pass
+
+    def reused(self) -> dict[str, bool]:
+        return {event.stage: event.reused for event in self.events if isinstance(event, StageFinished)}
+
+
+def run(recipe: Recipe, workers: int = 1) -> tuple[Prepared, dict[str, bool]]:
+    notes = Notes()
+    prepared = prepare(recipe, workers=workers, log=notes)
+    assert isinstance(notes.events[-1], DataPrepared)
+    return prepared, notes.reused()
+
+
+def decoded(prepared: Prepared) -> Pairs:
+    shards, subword = prepared.train(), prepared.subword()
+    source, target = shards.gather(np.arange(len(shards)))
+    return [
+        (subword.source.decode(left.tolist()), subword.target.decode(right.tolist()))
+        for left, right in zip(
+            np.split(source.ids, np.cumsum(source.lengths)[:-1]),
+            np.split(target.ids, np.cumsum(target.lengths)[:-1]),
+            strict=True,
+        )
+    ]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("subword", [{}, {"joint": False}, {"kind": "unigram", "vocabulary": 500, "max_pieces": 128}])
+def test_shards_hold_the_training_text_in_order(
+    build_recipe: BuildRecipe, pairs: Pairs, subword: dict[str, Any]
+) -> None:
+    prepared, _ = run(build_recipe(subword=subword))
+    assert decoded(prepared) == pairs[:1_400]
+    assert prepared.subword().vocabulary % 8 == 0
+
+
+def test_any_number_of_workers_writes_the_same_bytes(
+    build_recipe: BuildRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read, "CHUNK_LINES", 150)
+    one, _ = run(build_recipe(data={"folder": str(tmp_path / "one")}))
+    two, _ = run(build_recipe(data={"folder": str(tmp_path / "two")}), workers=2)
+    for stage in ("clean", "subword", "train", "valid", "valid-text", "test-test"):
+        assert contents(one.folder / stage) == contents(two.folder / stage)
+    assert len(list(one.train_folder.glob("*.bin"))) == 10
+
+
+def test_a_second_run_does_nothing(build_recipe: BuildRecipe) -> None:
+    prepared, first = run(build_recipe())
+    before = contents(prepared.folder)
+    _, second = run(build_recipe())
+    assert not any(first.values())
+    assert second == {"clean": True, "subword": True, "encode": True, "card": False}
+    assert contents(prepared.folder) == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "stale"),
+    [
+        ({"clean": {"max_words": 70}}, {"clean", "subword", "encode"}),
+        ({"subword": {"vocabulary": 608}}, {"subword", "encode"}),
+        ({"subword": {"max_pieces": 32}}, {"encode"}),
+        ({"batch": {"target_tokens": 1_024}}, set()),
+        ({"seed": 2}, set()),
+    ],
+)
+def test_only_what_depends_on_a_change_is_made_again(
+    build_recipe: BuildRecipe, changes: dict[str, Any], stale: set[str]
+) -> None:
+    run(build_recipe())
+    _, reused = run(build_recipe(**changes))
+    assert {stage for stage, was in reused.items() if not was} == stale | {"card"}
+
+
+def test_a_changed_file_is_stale_and_a_touched_one_is_not(build_recipe: BuildRecipe, tmp_path: Path) -> None:
+    run(build_recipe())
+    os.utime(tmp_path / "first.en")
+    assert run(build_recipe())[1]["clean"]
+    with (tmp_path / "first.en").open("a") as english, (tmp_path / "first.de").open("a") as german:
+        english.write("One more sentence.\n")
+        german.write("Noch ein Satz.\n")
+    prepared, reused = run(build_recipe())
+    assert not reused["clean"]
+    assert ("One more sentence.", "Noch ein Satz.") in decoded(prepared)
+
+
+def test_a_changed_weight_changes_the_plan_and_no_stage(build_recipe: BuildRecipe, tmp_path: Path) -> None:
+    run(build_recipe())
+    recipe = build_recipe()
+    doubled = recipe.data.train[1].model_copy(update={"weight": 3.0})
+    data = recipe.data.model_copy(update={"train": (recipe.data.train[0], doubled)})
+    prepared, reused = run(recipe.model_copy(update={"data": data}))
+    assert reused["encode"]
+    plan = prepared.plan()
+    from tandem.data.batches.plan import Cursor
+
+    seen = Counter(
+        int(pair) for update in range(plan.updates(0)) for pair in plan.update(Cursor(update=update)).pairs
+    )
+    assert {seen[pair] for pair in range(1_000)} == {1}
+    assert {seen[pair] for pair in range(1_000, 1_400)} == {3}
+
+
+def test_training_text_that_is_held_out_is_dropped_and_counted_by_set(
+    build_recipe: BuildRecipe, tmp_path: Path, pairs: Pairs
+) -> None:
+    for ending, side in (("en", 0), ("de", 1)):
+        with (tmp_path / f"second.{ending}").open("a", encoding="utf-8") as file:
+            file.write("".join(f"{pair[side].upper()}\n" for pair in pairs[1_440:1_453]))
+    prepared, _ = run(build_recipe())
+    assert decoded(prepared) == pairs[:1_400]
+    assert {held_out.name: held_out.overlap_removed for held_out in prepared.card().held_out} == {
+        "valid": 10,
+        "test-test": 3,
+    }
+
+
+def test_held_out_text_is_kept_as_it_is_and_never_filtered(build_recipe: BuildRecipe, tmp_path: Path) -> None:
+    english = ["Tu\u0308r  and <b>door</b>", "", "word " * 200]
+    german = ["Tür", "leer\u2028hier", "Wort"]
+    (tmp_path / "valid.en").write_text(
+        "".join(f"{line}\r\n" for line in english), encoding="utf-8", newline=""
+    )
+    (tmp_path / "valid.de").write_text("".join(f"{line}\n" for line in german), encoding="utf-8", newline="")
+    prepared, _ = run(build_recipe())
+    text = prepared.held_out_text("valid")
+    assert (list(text.source), list(text.target)) == (english, german)
+    assert len(prepared.held_out("valid")) == 3
+
+
+def test_held_out_text_that_cannot_be_read_stops_with_its_line(
+    build_recipe: BuildRecipe, tmp_path: Path
+) -> None:
+    lines = (tmp_path / "valid.en").read_bytes().split(b"\n")
+    lines[7] = b"caf\xe9"
+    (tmp_path / "valid.en").write_bytes(b"\n".join(lines))
+    with pytest.raises(TandemError, match="valid, line 8, is not UTF-8"):
+        run(build_recipe())
+
+
+def test_sentences_with_too_many_pieces_are_dropped_and_counted(
+    build_recipe: BuildRecipe, pairs: Pairs
+) -> None:
+    prepared, _ = run(build_recipe(subword={"max_pieces": 12}))
+    card = prepared.card()
+    dropped = {reason.reason: reason.count for reason in card.dropped}
+    assert 0 < dropped["over 12 pieces"] == 1_400 - card.stored.pairs
+    assert max(card.lengths.source.edges[-1], card.lengths.target.edges[-1]) <= 12
+    assert set(decoded(prepared)) < set(pairs)
+
+
+def test_a_model_of_ones_own_is_taken_as_it_is(build_recipe: BuildRecipe, tmp_path: Path) -> None:
+    prepared, _ = run(build_recipe())
+    own = tmp_path / "own.model"
+    own.write_bytes((prepared.subword_folder / "subword.model").read_bytes())
+    again, _ = run(build_recipe(subword={"model": str(own)}, data={"folder": str(tmp_path / "again")}))
+    assert again.subword().source.fingerprint == prepared.subword().source.fingerprint
+    assert decoded(again) == decoded(prepared)
+
+
+def test_segmented_text_keeps_its_pieces(build_recipe: BuildRecipe, tmp_path: Path) -> None:
+    for path in tmp_path.glob("*.??"):
+        path.write_text(path.read_text(encoding="utf-8").replace("en ", "@@ en "), encoding="utf-8")
+    prepared, _ = run(build_recipe(subword={"kind": "segmented", "vocabulary": 8_000}))
+    card = prepared.card()
+    assert card.vocabulary.kind == "segmented"
+    assert (
+        any("@@" in piece for pair in card.examples for piece in pair.target_pieces)
+        or card.fertility.target > 1
+    )
+    assert card.fertility.target > 1
+    assert card.vocabulary.unknown_pieces == 0
+
+
+def test_too_large_a_vocabulary_names_the_largest_that_works(build_recipe: BuildRecipe) -> None:
+    with pytest.raises(
+        TandemError, match=r"too small for 30,000 pieces: set subword.vocabulary=\d+"
+    ) as caught:
+        run(build_recipe(subword={"vocabulary": 30_000}))
+    most = int(str(caught.value).split("=")[1].split(" ")[0])
+    assert run(build_recipe(subword={"vocabulary": most}))[0].subword().vocabulary == most
+
+
+def test_a_missing_file_stops_before_any_work(build_recipe: BuildRecipe, tmp_path: Path) -> None:
+    (tmp_path / "second.de").unlink()
+    with pytest.raises(TandemError, match=r"no file .*second\.de"):
+        run(build_recipe())
+    assert not (tmp_path / "prepared").exists()
+
+
+def test_a_prepared_folder_opens_by_itself(build_recipe: BuildRecipe) -> None:
+    prepared, _ = run(build_recipe())
+    opened = open_prepared(prepared.folder)
+    assert opened.recipe == prepared.recipe
+    assert opened.card() == prepared.card()
+    with pytest.raises(TandemError, match="holds no prepared data"):
+        open_prepared(prepared.folder / "train")
+
+
+def test_the_card_adds_up(build_recipe: BuildRecipe, pairs: Pairs) -> None:
+    card = run(build_recipe())[0].card()
+    assert card.raw.lines == card.stored.pairs + sum(reason.count for reason in card.dropped) == 1_400
+    assert card.words.source == sum(len(source.split()) for source, _ in pairs[:1_400])
+    assert card.cleaned.target_bytes == sum(len(f"{target}\n".encode()) for _, target in pairs[:1_400])
+    assert sum(card.lengths.target.counts) == 1_400
+    pieces = card.tokens.target - 1_400
+    assert card.fertility.target == pytest.approx(pieces / card.words.target)
+    assert [corpus.name for corpus in card.corpora] == ["first", "second"]
+    assert 0 <= card.batching.padded_share < 0.3
+    assert len(card.examples) == 5

@@ -1,0 +1,67 @@
+import pytest
+
+from tandem.observe.numbers import count, decimal, megabytes, percent, share, short_count
+
+
+def test_a_count_has_thousands_separators() -> None:
+    assert count(4_524_868) == "4,524,868"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0"),
+        (999_999, "999,999"),
+        (1_000_000, "1.0 million"),
+        (271_340_000, "271.3 million"),
+        (999_949_999, "999.9 million"),
+        (999_950_000, "1.0 billion"),
+        (4_500_000_000, "4.5 billion"),
+        (2_100_000_000_000, "2,100.0 billion"),
+    ],
+)
+def test_a_short_count_is_exact_below_a_million(number: int, text: str) -> None:
+    assert short_count(number) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 MB"),
+        (1, "< 0.001 MB"),
+        (499, "< 0.001 MB"),
+        (500, "0.001 MB"),
+        (61_234, "0.061 MB"),
+        (958_600_000, "958.6 MB"),
+        (100_000_000_000, "100,000.0 MB"),
+    ],
+)
+def test_megabytes_are_millions_of_bytes(size: int, text: str) -> None:
+    assert megabytes(size) == text
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        (0.0, "0.0 %"),
+        (1e-9, "< 0.1 %"),
+        (0.0004, "< 0.1 %"),
+        (0.0006, "0.1 %"),
+        (0.0312, "3.1 %"),
+        (0.9994, "99.9 %"),
+        (0.99999, "> 99.9 %"),
+        (1.0, "100.0 %"),
+    ],
+)
+def test_a_percentage_says_none_and_all_only_where_it_is_so(part: float, text: str) -> None:
+    assert percent(part) == text
+
+
+@pytest.mark.parametrize(("number", "text"), [(1.1448, "1.14"), (29.91, "29.9"), (1234.56, "1,234.6")])
+def test_a_ratio_keeps_the_decimals_that_matter(number: float, text: str) -> None:
+    assert decimal(number) == text
+
+
+def test_nothing_of_nothing_is_no_share() -> None:
+    assert share(0, 0) == 0
+    assert share(1, 4) == 0.25
