@@ -20,7 +20,7 @@ from tandem.runlog import card as facts
 
 __all__ = ["CAPACITY_TOKENS", "measure_card"]
 
-BUCKETS = 32
+BUCKETS = 128
 EXAMPLES = 5
 CAPACITY_TOKENS = 4096
 """Places a side of one batch, for measuring padding: what a small GPU or a CPU takes at once."""
@@ -124,6 +124,7 @@ def _held_out(prepared: Prepared, name: str, tally: Tally) -> facts.HeldOut:
         words=facts.SideCounts(source=text.words[0], target=text.words[1]),
         tokens=_tokens(prepared.held_out(name)),
         overlap_removed=tally.dropped[overlap_reason(name)],
+        overlap_checked=prepared.recipe.clean.drop_held_out_overlap,
     )
 
 

@@ -17,8 +17,8 @@ __all__ = ["cores", "run_jobs"]
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-AHEAD = 2
-"""Tasks handed out beyond the number of workers, so that none waits for the reader."""
+AHEAD = 1
+"""Tasks handed out beyond the number of workers, so that none waits for the reader; each is held in memory."""
 
 PR_SET_PDEATHSIG = 1
 

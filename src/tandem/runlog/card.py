@@ -171,6 +171,8 @@ class HeldOut:
     words: SideCounts
     tokens: SideCounts
     overlap_removed: int
+    overlap_checked: bool
+    """False where the recipe keeps such pairs, so that a count of 0 says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

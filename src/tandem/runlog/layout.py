@@ -27,11 +27,6 @@ class RunLayout:
         return self.log / f"host-{re.sub('[^A-Za-z0-9.-]', '_', host)}.jsonl"
 
     @property
-    def card(self) -> Path:
-        """The data card."""
-        return self.folder / "data-card.json"
-
-    @property
     def report(self) -> Path:
         """Folder of the report."""
         return self.folder / "report"

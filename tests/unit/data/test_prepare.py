@@ -62,7 +62,9 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("subword", [{}, {"joint": False}, {"kind": "unigram", "vocabulary": 500, "max_pieces": 128}])
+@pytest.mark.parametrize(
+    "subword", [{}, {"joint": False}, {"kind": "unigram", "vocabulary": 500, "max_pieces": 128}]
+)
 def test_shards_hold_the_training_text_in_order(
     build_recipe: BuildRecipe, pairs: Pairs, subword: dict[str, Any]
 ) -> None:

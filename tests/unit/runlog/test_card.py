@@ -43,6 +43,7 @@ HELD: dict[str, Any] = {
             "words": {"source": 1, "target": 1},
             "tokens": {"source": 2, "target": 2},
             "overlap_removed": 0,
+            "overlap_checked": True,
         }
     ],
     "batching": {

@@ -13,8 +13,8 @@ from tandem.errors import TandemError
 
 __all__ = ["CHUNK_BYTES", "CHUNK_LINES", "RawChunk", "read_chunks"]
 
-CHUNK_LINES = 32_768
-CHUNK_BYTES = 16 << 20
+CHUNK_LINES = 16_384
+CHUNK_BYTES = 8 << 20
 """A chunk ends at whichever comes first, so that memory is bounded whatever the lines."""
 
 

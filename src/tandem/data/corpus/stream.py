@@ -86,7 +86,7 @@ def _decompressed(path: Path, magic: bytes) -> io.RawIOBase:
     if magic.startswith(b"\x1f\x8b"):
         stream = gzip.GzipFile(path)
     elif magic.startswith(b"\xfd7zXZ\x00"):
-        stream = lzma.LZMAFile(path)
+        stream = lzma.LZMAFile(path)  # noqa: SIM115 - the reader closes it
     elif magic.startswith(b"BZh") and magic[4:10] == b"1AY&SY":
         stream = bz2.BZ2File(path)
     elif magic.startswith(b"\x28\xb5\x2f\xfd"):

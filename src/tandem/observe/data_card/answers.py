@@ -10,6 +10,8 @@ __all__ = ["EMPTY", "QUESTION", "Size", "headline", "lengths_note", "mended", "s
 
 EMPTY = "(empty)"
 """Shown in the place of a sentence that has no characters."""
+COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
+"""Files whose size on disk says little about their text."""
 QUESTION = "How big is the training set?"
 
 
@@ -36,13 +38,12 @@ def headline(card: DataCard) -> str:
 def sizes(card: DataCard) -> tuple[Size, ...]:
     """The four numbers, in the order in which the data is made."""
     source, target = card.languages.source, card.languages.target
-    files = sum(len(corpus.files) for corpus in card.corpora)
     clean, tokens = card.cleaned, card.tokens
     return (
         Size(
             name="raw files",
             value=megabytes(card.raw.bytes),
-            meaning=f"{_plural(files, 'file')} as found; {count(card.raw.lines)} pairs before cleaning",
+            meaning=f"{_files(card)}; {count(card.raw.lines)} pairs uncleaned",
         ),
         Size(
             name="clean text",
@@ -83,6 +84,12 @@ def lengths_note(card: DataCard) -> str:
         f"Longer and not shown: {percent(over[0])} of {card.languages.source}, "
         f"{percent(over[1])} of {card.languages.target}; none has over {count(longest)} pieces."
     )
+
+
+def _files(card: DataCard) -> str:
+    names = [file.name for corpus in card.corpora for file in corpus.files]
+    compressed = sum(name.endswith(COMPRESSED) for name in names)
+    return _plural(len(names), "file") + (f", {count(compressed)} compressed" if compressed else "")
 
 
 def _plural(number: int, noun: str) -> str:

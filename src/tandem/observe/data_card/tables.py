@@ -125,7 +125,12 @@ def held_out_table(card: DataCard) -> Table:
 
 def _held_out_row(held: HeldOut) -> tuple[str, ...]:
     sides = held.tokens.source, held.tokens.target
-    return (held.name, count(held.pairs), *map(count, sides), count(held.overlap_removed))
+    return (
+        held.name,
+        count(held.pairs),
+        *map(count, sides),
+        count(held.overlap_removed) if held.overlap_checked else "not checked",
+    )
 
 
 def batching_table(card: DataCard) -> Table:

@@ -49,14 +49,15 @@ def _print_sizes(card: DataCard, console: Console) -> None:
     grid.add_column(style="dim")
     for size in sizes(card):
         grid.add_row(Text(size.name), Text(size.value, "bold"), Text(visible(size.meaning)))
-    console.print(Padding(grid, (1, 0, 0, INDENT)))
+    console.print()
+    console.print(Padding.indent(grid, INDENT))
 
 
 def _print_table(table: tables.Table, console: Console, *, examples: Sequence[Text] = ()) -> None:
     _print_title(table.title, console)
     if table.rows:
         grid = lay_out(table, width=console.width - INDENT, examples=examples)
-        console.print(Padding(grid, (0, 0, 0, INDENT)))
+        console.print(Padding.indent(grid, INDENT))
     _print_note(table.note, console)
 
 
@@ -72,7 +73,7 @@ def _print_lengths(card: DataCard, console: Console) -> None:
     _print_title("Sentence lengths", console)
     width = min(WIDEST, console.width) - INDENT
     for line in length_strips(card.lengths, card.languages, width=width):
-        console.print(Padding(line, (0, 0, 0, INDENT)), no_wrap=True)
+        console.print(Padding.indent(line, INDENT), no_wrap=True)
     _print_note(lengths_note(card), console)
 
 
@@ -124,4 +125,4 @@ def _print_title(title: str, console: Console) -> None:
 
 def _print_note(note: str, console: Console) -> None:
     if note:
-        console.print(Padding(Text(visible(note), "dim"), (0, 0, 0, INDENT)))
+        console.print(Padding.indent(Text(visible(note), "dim"), INDENT))

@@ -28,7 +28,12 @@ Train = Callable[..., Path]
 def train(tmp_path_factory: pytest.TempPathFactory) -> Train:
     def trained(**options: Any) -> Path:
         folder = tmp_path_factory.mktemp("model")
-        settings: dict[str, Any] = {"vocab_size": 400, "model_type": "bpe", "byte_fallback": True, "minloglevel": 2}
+        settings: dict[str, Any] = {
+            "vocab_size": 400,
+            "model_type": "bpe",
+            "byte_fallback": True,
+            "minloglevel": 2,
+        }
         settings |= {"unk_id": 0, "bos_id": 1, "eos_id": 2, "pad_id": 3}
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(SENTENCES), model_prefix=str(folder / "m"), **(settings | options)

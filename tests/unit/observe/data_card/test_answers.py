@@ -14,15 +14,15 @@ def test_the_headline_tells_apart_the_four_numbers_that_people_confuse(card: Dat
 
 def test_each_size_says_what_it_counts(card: DataCard) -> None:
     shown = {size.name: (size.value, size.meaning) for size in sizes(card)}
-    assert shown["raw files"] == ("891.6 MB", "5 files as found; 4,577,597 pairs before cleaning")
+    assert shown["raw files"] == ("891.6 MB", "5 files, 3 compressed; 4,577,597 pairs uncleaned")
     assert shown["clean text"] == ("1,318.1 MB", "UTF-8: 617.3 MB en + 700.8 MB de")
     assert shown["tokens"] == ("273,273,211", "with end marks: 134.9 million en + 138.4 million de")
     assert shown["shards"] == ("560.8 MB", "4,509,785 pairs as ids on disk: what training reads")
 
 
 def test_one_file_is_not_files(card: DataCard) -> None:
-    one = replace(card, corpora=(card.corpora[2],))
-    assert sizes(one)[0].meaning.startswith("1 file as found")
+    plain = replace(card.corpora[0], files=card.corpora[0].files[:1])
+    assert sizes(replace(card, corpora=(plain,)))[0].meaning == "1 file; 4,577,597 pairs uncleaned"
 
 
 def test_what_was_mended_is_listed(card: DataCard) -> None:

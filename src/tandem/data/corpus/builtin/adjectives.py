@@ -7,7 +7,7 @@ __all__ = ["ADJECTIVES", "MOODS", "SUITED"]
 
 _TABLE = """
 alt, älter, ältest | old | adult animal building sight vehicle ware text town
-jung, jünger, jüngst | young | human kin animal
+jung, jünger, jüngst | young | human animal criminal
 groß, größer, größt | tall | adult young
 groß, größer, größt | big | animal ware vehicle room building town open container
 klein, kleiner, kleinst | small | animal ware vehicle room building town open container gift dining shop
@@ -15,7 +15,7 @@ freundlich | friendly, friendlier, friendliest | human pet
 nett | nice | human
 klug, klüger, klügst | clever | human kin pet
 reich | rich | adult
-arm, ärmer, ärmst | poor | adult
+arm, ärmer, ärmst | poor | adult criminal
 fleißig | hard-working | adult pupil kin
 faul | lazy | pupil pet
 höflich | polite | human
@@ -28,7 +28,7 @@ schüchtern | shy, shyer, shyest | young
 neugierig | curious | human pet
 ungeduldig | impatient | adult
 lustig | funny, funnier, funniest | human told tale watched
-gefährlich | dangerous | wild
+gefährlich | dangerous | wild criminal
 wild | wild | wild
 treu, treuer, treust | loyal, more loyal, most loyal | pet
 neu, neuer, neuest | new | ware vehicle text device clothes building idea dining shop watched heard
@@ -38,17 +38,17 @@ teuer/teur, teurer, teuerst | expensive | ware dining planned
 billig | cheap | ware
 schwer | heavy | furniture sent packed
 leicht | light | packed
-rot, röter, rötest | red | clothes driven ridden plant thrown
-blau | blue | clothes driven ridden dish packed
-grün | green | clothes driven ridden dish packed
-gelb | yellow | clothes ridden dish plant
-schwarz, schwärzer, schwärzest | black | clothes driven pet packed
-weiß | white | clothes driven pet dish
-grau | grey | clothes driven pet packed
-braun | brown | clothes pet packed farm
+rot, -, - | red | clothes driven ridden bloom thrown
+blau, -, - | blue | clothes driven ridden dish packed
+grün, -, - | green | clothes driven ridden dish packed
+gelb, -, - | yellow | clothes ridden dish bloom
+schwarz, -, - | black | clothes driven pet packed
+weiß, -, - | white | clothes driven pet dish
+grau, -, - | grey | clothes driven pet packed
+braun, -, - | brown | clothes pet packed farm
 kaputt, -, - | broken | fixable
 schmutzig | dirty, dirtier, dirtiest | washable dish cleaned
-sauber | clean | clothes dish cleaned
+sauber | clean | clothes dish
 rund, -, - | round | round
 modern | modern | building device furniture room
 bequem | comfortable | furniture clothes
@@ -61,8 +61,8 @@ spannend | exciting | tale watched won
 wichtig | important | paper idea exam corrected
 schwierig | difficult | solved answered exam
 einfach | simple | solved answered idea
-gut, besser, best | good, better, best | food drink tale idea watched heard dining
-schlecht, schlechter, schlechtest | bad, worse, worst | idea watched exam
+gut, besser, best | good, better, best | food drink tale proposal watched heard dining
+schlecht, schlechter, schlechtest | bad, worse, worst | proposal watched
 frisch | fresh | food
 lecker | delicious | food
 heiß | hot | hot

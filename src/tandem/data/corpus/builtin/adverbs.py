@@ -4,8 +4,25 @@ from tandem.data.corpus.builtin.numerals import clock_time, english_cardinal, ge
 from tandem.data.corpus.builtin.words import Adverb
 
 __all__ = [
-    "CITIES", "CLOCK", "FEMALE_NAMES", "HABITS", "INTENSIFIERS", "LATER", "MALE_NAMES", "MANNERS", "NOW_ADVERBS",
-    "OFTEN", "OPENERS", "SINCE", "SPOKEN_PAST", "SURNAMES", "TOLD_PAST", "VEHICLES", "WH",
+    "CITIES",
+    "CLOCK",
+    "FAR",
+    "FEMALE_NAMES",
+    "HABITS",
+    "INTENSIFIERS",
+    "MALE_NAMES",
+    "MANNERS",
+    "NOW_ADVERBS",
+    "OFTEN",
+    "OPENERS",
+    "SINCE",
+    "SOON",
+    "SPOKEN_PAST",
+    "SURNAMES",
+    "TOLD_PAST",
+    "VEHICLES",
+    "WH",
+    "YEARS",
 ]  # fmt: skip
 
 FEMALE_NAMES = (
@@ -49,7 +66,8 @@ def _time(german: str, english: str) -> Adverb:
 def _spans(german: str, english: str, units: slice = slice(None)) -> tuple[Adverb, ...]:
     return tuple(
         _time(
-            german.format(f"{german_cardinal(n)} {unit}"), english.format(f"{english_cardinal(n)} {english_unit}")
+            german.format(f"{german_cardinal(n)} {unit}"),
+            english.format(f"{english_cardinal(n)} {english_unit}"),
         )
         for unit, english_unit, counts in _UNITS[units]
         for n in counts
@@ -82,9 +100,9 @@ eines Morgens | one morning
 vor vielen Jahren | many years ago
 vor langer Zeit | a long time ago
 """),
-    *(_time(f"im Jahr {year}", f"in {year}") for year in range(1950, 2020)),
     *(_time(f"im {month}", f"in {english}") for month, english in _MONTHS),
 )  # fmt: skip
+YEARS = tuple(_time(f"im Jahr {year}", f"in {year}") for year in range(1920, 2020))
 HABITS = (
     *_adverbs("time", """
 jeden Tag | every day
@@ -105,22 +123,26 @@ jetzt | now
 im Moment | at the moment
 heute | today
 """)  # fmt: skip
-LATER = (
+SOON = (
     *_adverbs("time", """
 morgen | tomorrow
 übermorgen | the day after tomorrow
 morgen Abend | tomorrow evening
 heute Abend | this evening
 bald | soon
+"""),
+    *_weekdays("am {}", "on {}"),
+)  # fmt: skip
+FAR = (
+    *_adverbs("time", """
 nächste Woche | next week
 nächsten Monat | next month
 nächstes Jahr | next year
 """),
     *_spans("in {}", "in {}", slice(1, 4)),
-    *_weekdays("am {}", "on {}"),
     *(_time(f"am {day}. {month}", f"on {day} {english}") for month, english in _MONTHS for day in range(1, 29)),
 )  # fmt: skip
-SINCE = _spans("seit {}", "for {}", slice(1, 5))
+SINCE = _spans("seit {}", "for {}", slice(3, 5))
 CLOCK = tuple(_time(*clock_time(quarters)) for quarters in range(48))
 OFTEN = (
     *_adverbs("often", """

@@ -5,7 +5,15 @@ from dataclasses import replace
 from tandem.data.corpus.builtin.adjectives import ADJECTIVES, MOODS
 from tandem.data.corpus.builtin.circumstance import Setting, complete, draw_setting
 from tandem.data.corpus.builtin.dice import Dice
-from tandem.data.corpus.builtin.draw import draw_place, draw_subject, is_spoken, places_tagged, pronoun_of
+from tandem.data.corpus.builtin.draw import (
+    draw_name,
+    draw_object,
+    draw_place,
+    draw_subject,
+    is_spoken,
+    places_tagged,
+    pronoun_of,
+)
 from tandem.data.corpus.builtin.meaning import Clause, Modal, Nominal, Person, Phrase, Quality, Tense
 from tandem.data.corpus.builtin.sentence import Complex, Conjunction, Joined, Pursuit, Sentence
 from tandem.data.corpus.builtin.verbs import ACTIONS, BE, MOVES, PURSUITS, REPORTS, STATES, WEATHER, WONDERS
@@ -24,20 +32,74 @@ def actions_with_tail(*tails: str) -> tuple[Verb, ...]:
     return tuple(verb for verb in ACTIONS if verb.german_tail in tails)
 
 
-_DOINGS = tuple(verb for verb in ACTIONS if "state" not in verb.flags and "person" in verb.subjects)
-_COMING = (*actions_named("ankommen", "zurückkommen"), *actions_with_tail("nach Hause"))
-_ROUTINE = (*_COMING, *actions_named("aufstehen", "frühstücken", "aufwachen"))
-_HAS_TIME = actions_with_tail("Zeit")[0]
-_PRAISED = tuple(verb for verb in actions_named("kaufen", "lesen", "bestellen", "bewundern") if len(verb.slots) == 1)
-_PRAISE = frozenset("interessant spannend gut schön billig modern praktisch lustig frisch lecker bequem".split())
-_GOOD = tuple(adjective for adjective in ADJECTIVES if adjective.predicate in _PRAISE)
-_BURDENS = tuple(mood for mood in MOODS if mood.predicate in {"müde", "krank", "nervös", "traurig"})
-_ERRANDS = (
-    (("shop", "town"), actions_named("kaufen")[:1]),
-    (("dining",), actions_named("essen", "trinken", "treffen")),
-    (("open",), (*actions_named("treffen", "ausruhen"), *actions_with_tail("Fußball"))),
+_DOINGS = tuple(
+    verb
+    for verb in ACTIONS
+    if "person" in verb.subjects and verb.flags.isdisjoint({"state", "sudden", "once", "unwilled"})
 )
-_SAID_NOW = tuple(verb for verb in REPORTS if verb.german.infinitive in {"sagen", "glauben", "wissen", "hoffen"})
+_RESTING = (*actions_named("ausruhen", "schlafen"), *actions_with_tail("zu Hause", "nach Hause"))
+_EFFORTS = tuple(verb for verb in _DOINGS if verb not in _RESTING and "unwished" not in verb.flags)
+_STARTED = tuple(
+    verb
+    for verb in _DOINGS
+    if verb.german.infinitive
+    in {
+        "lesen",
+        "schreiben",
+        "putzen",
+        "malen",
+        "packen",
+        "singen",
+        "tanzen",
+        "suchen",
+        "lernen",
+        "backen",
+        "waschen",
+    }
+)
+_BEFOREHAND = (
+    *actions_named("frühstücken"),
+    *(verb for verb in actions_with_tail("nach Hause") if verb.german.infinitive == "gehen"),
+)
+_ARRIVING = (
+    *actions_named("ankommen", "zurückkommen"),
+    *(verb for verb in actions_with_tail("nach Hause") if verb.german.infinitive == "kommen"),
+)
+_AFTERWARDS = (*_ARRIVING, *actions_named("aufstehen", "frühstücken"))
+_LATER_DEEDS = tuple(
+    verb for verb in _EFFORTS if verb.german.infinitive not in {"aufstehen", "frühstücken", "kommen", "gehen"}
+)
+_HAS_TIME = actions_with_tail("Zeit")[0]
+_PRAISED = tuple(
+    verb for verb in actions_named("kaufen", "lesen", "bestellen", "bewundern") if len(verb.slots) == 1
+)
+_PRAISE = frozenset(
+    [
+        "interessant",
+        "spannend",
+        "gut",
+        "schön",
+        "billig",
+        "modern",
+        "praktisch",
+        "lustig",
+        "frisch",
+        "lecker",
+        "bequem",
+    ]
+)
+_GOOD = tuple(adjective for adjective in ADJECTIVES if adjective.predicate in _PRAISE)
+_BURDENS = tuple(mood for mood in MOODS if mood.predicate in {"müde", "krank"})
+_ERRANDS = (
+    (("retail",), actions_named("kaufen")[:1], ("food", "drink", "produce")),
+    (("town",), actions_named("kaufen")[:1], ("clothes", "gift", "instrument")),
+    (("dining",), actions_named("essen"), ("menu",)),
+    (("dining",), actions_named("trinken", "treffen"), ()),
+    (("field",), (*actions_named("treffen", "ausruhen"), *actions_with_tail("Fußball")), ()),
+)
+_SAID_NOW = tuple(
+    verb for verb in REPORTS if verb.german.infinitive in {"sagen", "glauben", "wissen", "hoffen"}
+)
 _SAID_THEN = tuple(verb for verb in REPORTS if verb.german.infinitive != "hoffen")
 _JUST_THEN = Adverb(german="gerade", english="", kind="time")
 _AND = Conjunction(german=" und", english=" and")
@@ -65,6 +127,12 @@ def _someone(dice: Dice) -> tuple[Nominal, Person]:
             return subject, Person(pronoun=pronoun)
 
 
+def _someone_else(dice: Dice) -> Nominal:
+    """Draw somebody who cannot be taken for the one just named."""
+    subject = draw_subject(dice, ("person",), is_definite=True)
+    return draw_name(dice) if isinstance(subject, Person) else subject
+
+
 def _ordered(
     dice: Dice, *, conjunction: Conjunction, main: Clause, subordinate: Clause, back: Person | None = None
 ) -> Complex:
@@ -86,7 +154,7 @@ def _reason(dice: Dice) -> Sentence:
     subject, back = _someone(dice)
     tense = dice.pick((Tense.HABIT, Tense.SPOKEN))
     setting = Setting(tense=tense, modal=Modal.CAN, is_negated=True)
-    main = complete(dice, dice.pick(_DOINGS), subject, setting)
+    main = complete(dice, dice.pick(_EFFORTS), subject, setting)
     burden = _burden(dice, back, tense)
     return _ordered(dice, conjunction=_BECAUSE, main=main, subordinate=burden, back=back)
 
@@ -99,7 +167,7 @@ def _praise(dice: Dice) -> Sentence:
         main = complete(dice, verb, subject, Setting(tense=dice.pick((Tense.NOW, _past(subject)))))
         thing = main.complements[-1]
         good = [a for a in _GOOD if isinstance(thing, Phrase) and a.tags & thing.noun.tags]
-        if good and pronoun_of(thing):
+        if good and pronoun_of(thing) not in ("", "er", "sie"):
             break
     quality = Quality(adjective=dice.pick(good))
     tense = Tense.HABIT if main.tense is Tense.NOW else Tense.TOLD
@@ -135,12 +203,14 @@ def _condition(dice: Dice) -> Sentence:
 
 
 def _meanwhile(dice: Dice) -> Sentence:
-    first, second = draw_subject(dice, ("person",), is_definite=True), draw_subject(dice, ("person",), is_definite=True)
+    first, second = draw_subject(dice, ("person",), is_definite=True), _someone_else(dice)
     tense = dice.pick((Tense.NOW, Tense.WAS_DOING))
     if dice.chance(0.4) or first == second:
-        arrival = complete(dice, dice.pick(_COMING), first, Setting(tense=Tense.TOLD))
+        arrival = complete(dice, dice.pick(_ARRIVING), first, Setting(tense=Tense.TOLD))
         arrival = replace(arrival, adverbials=())
-        activity = complete(dice, dice.pick(_DOINGS), second, Setting(tense=Tense.WAS_DOING, when=(_JUST_THEN,)))
+        activity = complete(
+            dice, dice.pick(_EFFORTS), second, Setting(tense=Tense.WAS_DOING, when=(_JUST_THEN,))
+        )
         return Complex(main=activity, conjunction=_WHEN, subordinate=arrival, is_subordinate_first=True)
     main = complete(dice, dice.pick(_DOINGS), first, Setting(tense=tense))
     other = complete(dice, dice.pick(_DOINGS), second, Setting(tense=tense))
@@ -149,10 +219,9 @@ def _meanwhile(dice: Dice) -> Sentence:
 
 def _sequence(dice: Dice) -> Sentence:
     subject, back = _someone(dice)
-    verb = dice.pick(_DOINGS)
-    routine = dice.pick([other for other in _ROUTINE if other is not verb])
-    main = complete(dice, verb, subject, Setting(tense=Tense.TOLD))
+    main = complete(dice, dice.pick(_LATER_DEEDS), subject, Setting(tense=Tense.TOLD))
     is_after = dice.chance(0.5)
+    routine = dice.pick(_AFTERWARDS if is_after else _BEFOREHAND)
     earlier = Clause(verb=routine, subject=back, tense=Tense.BEFORE if is_after else Tense.TOLD)
     conjunction = _AFTER if is_after else _BEFORE
     return _ordered(dice, conjunction=conjunction, main=main, subordinate=earlier, back=back)
@@ -189,7 +258,8 @@ def _wonder(dice: Dice) -> Sentence:
 def _pursuit(dice: Dice) -> Sentence:
     verb = dice.pick(PURSUITS)
     subject = draw_subject(dice, verb.subjects)
-    aim = complete(dice, dice.pick(_DOINGS), subject, Setting(tense=Tense.HABIT))
+    aims = _STARTED if verb.german.infinitive == "anfangen" else _EFFORTS
+    aim = complete(dice, dice.pick(aims), subject, Setting(tense=Tense.NOW))
     aim = replace(aim, adverbials=tuple(a for a in aim.adverbials if a.kind != "time"))
     tense = _past(subject)
     if verb.german.infinitive in {"versuchen", "planen", "hoffen"} and dice.chance(0.5):
@@ -199,25 +269,32 @@ def _pursuit(dice: Dice) -> Sentence:
 
 def _errand(dice: Dice) -> Sentence:
     subject = draw_subject(dice, ("adult",), is_definite=True)
-    places, verbs = dice.pick(_ERRANDS)
+    places, verbs, wanted = dice.pick(_ERRANDS)
     goal = draw_place(dice, dice.pick(places_tagged(places)), is_goal=True, actor="")
     tense = dice.pick((Tense.NOW, _past(subject), Tense.FUTURE))
     main = Clause(verb=MOVES[0], subject=subject, tense=tense, adverbials=(goal,))
-    aim = replace(complete(dice, dice.pick(verbs), subject, Setting(tense=Tense.HABIT)), adverbials=())
+    aim = replace(complete(dice, dice.pick(verbs), subject, Setting(tense=Tense.NOW)), adverbials=())
+    if wanted:
+        thing = draw_object(dice, wanted, actor=pronoun_of(subject), taken=(), mode="plain")
+        aim = replace(aim, complements=(thing,))
     return Pursuit(main=main, aim=aim, opener="um ")
 
 
 def _joined(dice: Dice) -> Sentence:
-    first_verb, second_verb = dice.pick(_DOINGS), dice.pick(_DOINGS)
+    first_verb = dice.pick(_DOINGS)
+    second_verb = dice.pick([verb for verb in _DOINGS if verb is not first_verb])
     subject = draw_subject(dice, ("person",), is_definite=True)
-    tense = dice.pick((Tense.NOW, _past(subject)))
+    is_shared = dice.chance(0.6)
+    tense = _past(subject) if is_shared else dice.pick((Tense.NOW, _past(subject)))
     first = complete(dice, first_verb, subject, Setting(tense=tense))
-    other = draw_subject(dice, ("person",), is_definite=True)
-    if other != subject and (first_verb is second_verb or dice.chance(0.4)):
+    other = _someone_else(dice)
+    if not is_shared and other != subject:
         second = complete(dice, second_verb, other, Setting(tense=tense))
         return Joined(first=first, conjunction=_AND if dice.chance(0.4) else _BUT, second=second)
-    second = complete(dice, second_verb, subject, Setting(tense=tense))
-    return Joined(first=first, conjunction=_AND, second=second, shares_subject=True)
+    second = complete(dice, second_verb, subject, Setting(tense=_past(subject)))
+    return Joined(
+        first=replace(first, tense=_past(subject)), conjunction=_AND, second=second, shares_subject=True
+    )
 
 
 COMPLEXES = (

@@ -1,5 +1,6 @@
 """Draws phrases that make sense: nouns of the right class, with the articles and adjectives that suit them."""
 
+from dataclasses import replace
 from functools import cache
 
 from tandem.data.corpus.builtin.adjectives import SUITED
@@ -29,13 +30,13 @@ from tandem.data.corpus.builtin.nouns import PLACES, nouns_tagged
 from tandem.data.corpus.builtin.words import Adjective, Adverb, Noun, Place
 
 __all__ = [
-    "draw_city", "draw_name", "draw_object", "draw_person", "draw_phrase", "draw_place", "draw_subject", "is_spoken",
+    "draw_city", "draw_name", "draw_object", "draw_pair", "draw_person", "draw_phrase", "draw_place", "draw_subject", "is_spoken",
     "places_tagged", "pool", "pronoun_of",
 ]  # fmt: skip
 
 _PEOPLE = frozenset({"person", "adult"})
 _OWN = None  # stands for the possessive of whoever acts
-_SUBJECT_ONE = (*(THE,) * 13, *(A,) * 3, *(THIS,) * 2, EVERY, _OWN)
+_SUBJECT_ONE = (*(THE,) * 13, *(A,) * 3, *(THIS,) * 2, _OWN)
 _SUBJECT_MANY = (*(THE,) * 9, *(THIS,) * 2, MANY, MANY, SOME, ALL, FEW)
 _OBJECT_ONE = (*(THE,) * 8, *(A,) * 7, *(THIS,) * 2, *(_OWN,) * 3)
 _OBJECT_MANY = (*(THE,) * 6, *(BARE,) * 5, *(THIS,) * 2, *(_OWN,) * 2, MANY, SOME, FEW, ALL)
@@ -45,6 +46,8 @@ _DEFINITE = (*(THE,) * 6, THIS, _OWN)
 _MASS = (*(BARE,) * 6, *(THE,) * 4, THIS)
 _OWNED = frozenset({"ware", "thing", "small", "kin", "friend", "pet", "owned", "clothes", "planned", "home"})
 _SUBJECT_PRONOUNS = ("ich", "er", "sie", "wir", "sie alle")
+_SINGLE = frozenset({"sole", "room", "building"})
+_TRIES = 8  # a class may hold one noun alone
 _SPOKEN = frozenset({"ich", "du", "wir", "ihr", "Sie"})
 
 
@@ -89,6 +92,14 @@ def draw_name(dice: Dice, *, has_title: bool | None = None) -> Name:
     return Name(text=dice.pick(FEMALE_NAMES if is_female else MALE_NAMES), pronoun=pronoun)
 
 
+def draw_pair(dice: Dice) -> Pair:
+    """Draw two first names, one of them a woman's."""
+    return Pair(
+        first=Name(text=dice.pick(FEMALE_NAMES), pronoun="sie"),
+        second=Name(text=dice.pick(MALE_NAMES), pronoun="er"),
+    )
+
+
 def _draw_adjectives(dice: Dice, noun: Noun, chance: float = 0.4) -> tuple[Adjective, ...]:
     suited = SUITED[noun]
     if not suited or not dice.chance(chance):
@@ -99,10 +110,10 @@ def _draw_adjectives(dice: Dice, noun: Noun, chance: float = 0.4) -> tuple[Adjec
 def draw_phrase(dice: Dice, noun: Noun, *, options: tuple[Determiner | None, ...], actor: str = "") -> Phrase:
     """Draw a singular phrase; `actor` is the pronoun of who may own it."""
     if noun.is_mass:
-        return _draw_mass(dice, noun)
+        return _draw_mass(dice, noun, is_definite=options is _DEFINITE)
     tags = noun.tags
     determiner = dice.pick(options)
-    if "kin" in tags and not dice.chance(0.1):
+    if "kin" in tags:
         determiner = _OWN
     if determiner is _OWN and (not tags & _OWNED or actor in ("", "es", "er/it", "sie/it")):
         if "kin" in tags:
@@ -130,10 +141,14 @@ def _draw_owner(dice: Dice, noun: Noun) -> Phrase | Name:
     return Phrase(noun=owner, determiner=THE, is_plural=dice.chance(0.15))
 
 
-def _draw_mass(dice: Dice, noun: Noun) -> Phrase:
+def _draw_mass(dice: Dice, noun: Noun, *, is_definite: bool) -> Phrase:
     if "language" in noun.tags:
         return Phrase(noun=noun, determiner=BARE)
-    return Phrase(noun=noun, determiner=dice.pick(_MASS), adjectives=_draw_adjectives(dice, noun, 0.25))
+    return Phrase(
+        noun=noun,
+        determiner=THE if is_definite else dice.pick(_MASS),
+        adjectives=_draw_adjectives(dice, noun, 0.25),
+    )
 
 
 def _draw_many(dice: Dice, noun: Noun, *, options: tuple[Determiner | None, ...], actor: str) -> Phrase:
@@ -142,10 +157,16 @@ def _draw_many(dice: Dice, noun: Noun, *, options: tuple[Determiner | None, ...]
         determiner = possessive(actor or "ich") if noun.tags & _OWNED else THE
     count = 0
     if determiner in (THE, BARE) and dice.chance(0.3):
-        count = 2 + dice.below(5) if "person" in noun.tags or dice.chance(0.6) else 2 + dice.below(40)
+        count = 2 + dice.below(5 if "person" in noun.tags else 11)
     return Phrase(
         noun=noun, determiner=determiner, is_plural=True, count=count, adjectives=_draw_adjectives(dice, noun)
     )
+
+
+def _may_be_many(dice: Dice, noun: Noun, chance: float) -> bool:
+    if noun.is_mass or noun.tags & _SINGLE:
+        return False
+    return "paired" in noun.tags or dice.chance(chance)
 
 
 def draw_subject(dice: Dice, tags: tuple[str, ...], *, is_definite: bool = False) -> Nominal:
@@ -157,22 +178,24 @@ def draw_subject(dice: Dice, tags: tuple[str, ...], *, is_definite: bool = False
         if luck < 44:
             return draw_name(dice)
         if luck < 47:
-            return Pair(first=draw_name(dice, has_title=False), second=draw_name(dice, has_title=False))
+            return draw_pair(dice)
     noun = dice.pick(pool(tags))
-    if not noun.is_mass and dice.chance(0.2):
+    if _may_be_many(dice, noun, 0.2):
         return _draw_many(dice, noun, options=_DEFINITE if is_definite else _SUBJECT_MANY, actor="ich")
     return draw_phrase(dice, noun, options=_DEFINITE if is_definite else _SUBJECT_ONE, actor="ich")
 
 
-def draw_person(dice: Dice, tags: tuple[str, ...], *, actor: str, taken: tuple[Noun, ...]) -> Nominal:
+def draw_person(
+    dice: Dice, tags: tuple[str, ...], *, actor: str, taken: tuple[Noun, ...], may_name: bool = True
+) -> Nominal:
     """Draw somebody to whom something is done, other than the one who does it."""
     luck = dice.below(100)
     if luck < 14:
         others = [p for p in ("ich", "er", "sie", "wir", "sie alle") if _is_other(p, actor)]
         return Person(pronoun=dice.pick(others))
-    if luck < 28:
+    if luck < 28 and may_name:
         return draw_name(dice)
-    return draw_object(dice, tags, actor=actor, taken=taken)
+    return draw_object(dice, tags, actor=actor, taken=taken, mode="people")
 
 
 def _is_other(pronoun: str, actor: str) -> bool:
@@ -183,18 +206,33 @@ def _is_other(pronoun: str, actor: str) -> bool:
 def draw_object(
     dice: Dice, tags: tuple[str, ...], *, actor: str, taken: tuple[Noun, ...], mode: str = "free"
 ) -> Phrase:
-    """Draw a phrase of these classes; mode plain keeps to what kein can deny, definite to what is known."""
+    """Draw a phrase of these classes; mode plain keeps to what kein can deny, definite to what is known,
+    generic to a kind of thing, people leaves out bare plurals.
+    """
     noun = dice.pick(pool(tags))
-    while noun in taken:
+    for _ in range(_TRIES):
+        if noun not in taken:
+            break
         noun = dice.pick(pool(tags))
+    if mode == "generic":
+        return Phrase(
+            noun=noun,
+            determiner=BARE,
+            is_plural=not noun.is_mass,
+            adjectives=_draw_adjectives(dice, noun, 0.25),
+        )
     one, many = {
         "free": (_OBJECT_ONE, _OBJECT_MANY),
         "plain": (_PLAIN_ONE, _PLAIN_MANY),
         "definite": (_DEFINITE, _DEFINITE),
+        "people": (_OBJECT_ONE, _SUBJECT_MANY),
     }[mode]
-    if not noun.is_mass and dice.chance(0.25):
-        return _draw_many(dice, noun, options=many, actor=actor)
-    return draw_phrase(dice, noun, options=one, actor=actor)
+    if _may_be_many(dice, noun, 0.25):
+        phrase = _draw_many(dice, noun, options=many, actor=actor)
+    else:
+        phrase = draw_phrase(dice, noun, options=one, actor=actor)
+    is_denied = mode == "plain" and not phrase.determiner.is_definite
+    return replace(phrase, adjectives=(), count=0) if is_denied else phrase
 
 
 def draw_place(dice: Dice, place: Place, *, is_goal: bool, actor: str) -> Adjunct:

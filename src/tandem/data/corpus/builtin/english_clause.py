@@ -155,7 +155,8 @@ def _chain(clause: Clause, agrees: _Agreement, *, needs_do: bool) -> _Chain:
     is_state = "state" in clause.verb.flags
     if tense is Tense.SINCE:
         have = agrees.pick("have", "has")
-        return _Chain(have, verb.participle if is_state else f"been {verb.ing}")
+        is_span = not is_state or "skill" in clause.verb.flags
+        return _Chain(have, f"been {verb.ing}" if is_span else verb.participle)
     if verb.base == "be":
         return _Chain(agrees.was if tense in _PAST else agrees.am, "")
     if not is_state and tense in (Tense.NOW, Tense.WAS_DOING):
@@ -208,7 +209,14 @@ def say_clause(clause: Clause, *, is_question: bool = False, has_subject: bool =
         auxiliary, negation = "cannot", []
     said = "there" if "there" in clause.verb.flags else say_nominal(clause.subject)
     head = [auxiliary, said] if inverts else [said, auxiliary] if has_subject else [auxiliary]
-    words = [*_lead(clause), *head, *negation, *_adverbials(clause, "often"), *_adverbials(clause, "already"), main]
+    words = [
+        *_lead(clause),
+        *head,
+        *negation,
+        *_adverbials(clause, "often"),
+        *_adverbials(clause, "already"),
+        main,
+    ]
     return " ".join(word for word in (*words, *_rest(clause)) if word)
 
 

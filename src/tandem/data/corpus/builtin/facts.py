@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from tandem.data.corpus.builtin.adjectives import MOODS, SUITED
-from tandem.data.corpus.builtin.adverbs import INTENSIFIERS, SINCE, SPOKEN_PAST, TOLD_PAST
-from tandem.data.corpus.builtin.circumstance import complete
+from tandem.data.corpus.builtin.adverbs import INTENSIFIERS, SINCE, SPOKEN_PAST, YEARS
+from tandem.data.corpus.builtin.circumstance import Setting, complete
 from tandem.data.corpus.builtin.dice import Dice
 from tandem.data.corpus.builtin.draw import (
     draw_city,
@@ -12,6 +12,7 @@ from tandem.data.corpus.builtin.draw import (
     draw_object,
     draw_place,
     draw_subject,
+    is_spoken,
     places_tagged,
     pool,
     pronoun_of,
@@ -25,7 +26,6 @@ from tandem.data.corpus.builtin.meaning import (
     Clause,
     Fixed,
     Modal,
-    Name,
     Nominal,
     Person,
     Phrase,
@@ -47,12 +47,30 @@ from tandem.data.corpus.builtin.verbs import (
     PUTS,
     SITS,
 )
-from tandem.data.corpus.builtin.words import Adverb, Noun
+from tandem.data.corpus.builtin.words import Noun
 
 __all__ = ["FACTS", "draw_mood"]
 
-_DESCRIBED = tuple(noun for noun in pool(("ware", "text", "watched", "town", "dining", "food", "animal")) if SUITED[noun])
-_COMPARED = (("animal",), ("vehicle",), ("clothes",), ("tale",), ("watched",), ("device",), ("furniture",), ("fruit",))
+_DESCRIBED = tuple(
+    noun for noun in pool(("ware", "text", "watched", "town", "dining", "food", "animal")) if SUITED[noun]
+)
+_COMPARED = (
+    ("pet",),
+    ("farm",),
+    ("vehicle",),
+    ("clothes",),
+    ("tale",),
+    ("watched",),
+    ("device",),
+    ("furniture",),
+    ("fruit",),
+)
+_LANDMARKS = tuple(
+    noun
+    for noun in pool(("building", "sight", "dining", "shop"))
+    if noun.tags.isdisjoint({"town", "room"}) and SUITED[noun]
+)
+_URBAN = tuple(noun for noun in pool(("building", "dining", "shop", "urban")) if "room" not in noun.tags)
 _JOBS = pool(("job",))
 _LASTING = tuple(
     verb
@@ -79,7 +97,7 @@ def _present_or_past(dice: Dice) -> Tense:
 
 
 def _feeling(dice: Dice) -> Clause:
-    subject = draw_subject(dice, ("person",))
+    subject = draw_subject(dice, ("person",), is_definite=True)
     tense = _present_or_past(dice)
     when = (dice.pick(SPOKEN_PAST),) if tense is Tense.TOLD and dice.chance(0.4) else ()
     return Clause(verb=BE, subject=subject, tense=tense, predicate=draw_mood(dice), adverbials=when)
@@ -129,13 +147,17 @@ def _compared(dice: Dice, first: Nominal, second: Nominal, adjectives: list) -> 
 
 
 def _superlative(dice: Dice) -> Clause:
-    noun = dice.pick(pool(("building", "sight", "dining", "ware")))
+    is_building = dice.chance(0.6)
+    noun = dice.pick(_LANDMARKS if is_building else pool(("clothes", "device", "furniture")))
     suited = [a for a in SUITED[noun] if a.is_graded]
     phrase = Phrase(noun=noun, determiner=THE, adjectives=(dice.pick(suited),), degree=2)
-    where = draw_place(dice, dice.pick(places_tagged(("town", "shop"))), is_goal=False, actor="")
+    towns = places_tagged(("town",) if is_building else ("retail",))
+    where = draw_place(dice, dice.pick(towns), is_goal=False, actor="")
     subject = Fixed(german="das", english="that")
     text = replace(where, kind="goal")
-    return Clause(verb=BE, subject=subject, tense=Tense.HABIT, complements=(), predicate=phrase, adverbials=(text,))
+    return Clause(
+        verb=BE, subject=subject, tense=Tense.HABIT, complements=(), predicate=phrase, adverbials=(text,)
+    )
 
 
 def _profession(dice: Dice) -> Clause:
@@ -152,7 +174,13 @@ def _profession(dice: Dice) -> Clause:
 
 
 def _price(dice: Dice) -> Clause:
-    subject = draw_object(dice, ("clothes", "device", "furniture", "ridden", "driven", "instrument"), actor="", taken=(), mode="definite")
+    subject = draw_object(
+        dice,
+        ("clothes", "device", "furniture", "ridden", "driven", "instrument"),
+        actor="",
+        taken=(),
+        mode="definite",
+    )
     subject = replace(subject, is_plural=False, count=0)
     tag, least, step, steps = next(row for row in _PRICES if row[0] in subject.noun.tags)
     german, english = grouped(least + step * dice.below(steps))
@@ -190,16 +218,20 @@ def _population(dice: Dice) -> Clause:
     german, english = grouped(number)
     return Clause(
         verb=HAVE,
-        subject=draw_object(dice, ("town",), actor="", taken=tuple(n for n in pool(("town",)) if n is not noun), mode="definite"),
+        subject=draw_object(
+            dice,
+            ("town",),
+            actor="",
+            taken=tuple(n for n in pool(("town",)) if n is not noun),
+            mode="definite",
+        ),
         tense=_present_or_past(dice),
         predicate=Fixed(german=f"{german} Einwohner", english=f"{english} inhabitants"),
     )
 
 
 def _existence(dice: Dice) -> Clause:
-    noun = dice.pick(pool(("building", "dining", "shop", "sight", "open")))
-    while noun.tags & {"town", "room"}:
-        noun = dice.pick(pool(("building", "dining", "shop", "sight", "open")))
+    noun = dice.pick(_URBAN)
     where = draw_place(dice, dice.pick(places_tagged(("town",))), is_goal=False, actor="")
     number = 2 + dice.below(6)
     what = draw_object(dice, ("dining",), actor="", taken=(), mode="plain")
@@ -243,8 +275,8 @@ def _position(dice: Dice) -> Clause:
 def _placing(dice: Dice) -> Clause:
     verb = dice.pick(PUTS)
     subject = draw_subject(dice, verb.subjects)
-    tense = dice.pick((Tense.NOW, Tense.SPOKEN, Tense.TOLD, Tense.FUTURE))
-    thing = draw_object(dice, verb.slots[0].tags, actor=pronoun_of(subject), taken=())
+    tense = dice.pick((Tense.NOW, Tense.SPOKEN if is_spoken(subject) else Tense.TOLD, Tense.FUTURE))
+    thing = draw_object(dice, verb.slots[0].tags, actor=pronoun_of(subject), taken=(), mode="definite")
     return Clause(
         verb=verb, subject=subject, tense=tense, complements=(thing,),
         adverbials=(_spot(dice, thing.noun, case=ACC),),
@@ -260,13 +292,15 @@ def _passive(dice: Dice) -> Clause:
     if luck == 1:
         modal = dice.pick((Modal.MUST, Modal.CAN))
         return Clause(verb=verb, subject=subject, tense=Tense.HABIT, modal=modal, is_passive=True)
-    when = dice.pick(TOLD_PAST[5:75] if "built" in subject.noun.tags or "building" in subject.noun.tags else SPOKEN_PAST)
+    when = dice.pick(
+        YEARS if "built" in subject.noun.tags or "building" in subject.noun.tags else SPOKEN_PAST
+    )
     clause = Clause(verb=verb, subject=subject, tense=Tense.TOLD, is_passive=True)
     return replace(clause, front=when) if dice.chance(0.4) else replace(clause, adverbials=(when,))
 
 
 def _living(dice: Dice) -> Clause:
-    subject = draw_subject(dice, ("person",))
+    subject = draw_subject(dice, ("person",), is_definite=True)
     where = draw_city(dice, is_goal=False)
     if dice.chance(0.5):
         return Clause(verb=LIVE, subject=subject, tense=Tense.SINCE, adverbials=(dice.pick(SINCE), where))
@@ -275,10 +309,9 @@ def _living(dice: Dice) -> Clause:
 
 def _lasting(dice: Dice) -> Clause:
     verb = dice.pick(_LASTING)
-    subject = draw_subject(dice, verb.subjects)
-    from tandem.data.corpus.builtin.circumstance import Setting
-
-    return complete(dice, verb, subject, Setting(tense=Tense.SINCE, when=(dice.pick(SINCE),)))
+    subject = draw_subject(dice, verb.subjects, is_definite=True)
+    clause = complete(dice, verb, subject, Setting(tense=Tense.SINCE, when=(dice.pick(SINCE),)))
+    return replace(clause, adverbials=tuple(a for a in clause.adverbials if a.kind != "manner"))
 
 
 FACTS = (

@@ -155,7 +155,9 @@ def wo_compound(preposition: str) -> str:
     return f"wo{'r' if preposition[0] in 'aeiouäöü' else ''}{preposition}"
 
 
-def noun_forms(gender: int, singular: str, plural: str, *, oblique: str = "", genitive: str = "") -> tuple[str, ...]:
+def noun_forms(
+    gender: int, singular: str, plural: str, *, oblique: str = "", genitive: str = ""
+) -> tuple[str, ...]:
     """All eight forms: singular nominative, accusative, dative, genitive, then plural. `oblique` marks a weak noun."""
     if oblique:
         singular_forms = (singular, oblique, oblique, oblique)
@@ -201,7 +203,7 @@ class GermanVerb:
             return second.removesuffix("t" if stem.endswith(_SIBILANTS) else "st")
         if stem.endswith("el"):
             return stem[:-2] + "le"
-        return stem + ("e" if _needs_e(stem) or stem.endswith(("er", "ig")) else "")
+        return stem + "e"
 
     @property
     def zu_infinitive(self) -> str:
@@ -232,7 +234,7 @@ def _stem(infinitive: str) -> str:
 def _needs_e(stem: str) -> bool:
     if stem[-1] in "dt":
         return True
-    return len(stem) > 2 and stem[-1] in "mn" and stem[-2] not in "aeiouäöülrmnh"
+    return stem.endswith("chn") or (len(stem) > 2 and stem[-1] in "mn" and stem[-2] not in "aeiouäöülrmnh")
 
 
 def present_of(infinitive: str, third: str = "") -> tuple[str, ...]:

@@ -40,7 +40,15 @@ from tandem.data.corpus.builtin.meaning import (
 from tandem.data.corpus.builtin.numerals import german_cardinal
 from tandem.data.corpus.builtin.words import Adverb, Slot
 
-__all__ = ["Order", "agreement", "say_adverbial", "say_clause", "say_command", "say_infinitive", "say_nominal"]
+__all__ = [
+    "Order",
+    "agreement",
+    "say_adverbial",
+    "say_clause",
+    "say_command",
+    "say_infinitive",
+    "say_nominal",
+]
 
 Order = Literal["second", "first", "last"]
 
@@ -189,6 +197,7 @@ class _Field:
     moved: str = ""
     clitics: list[str] = field(default_factory=list)
     light: list[str] = field(default_factory=list)
+    receivers: list[str] = field(default_factory=list)
     definite: list[str] = field(default_factory=list)
     indefinite: list[str] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
@@ -212,9 +221,9 @@ def _sorted_field(clause: Clause) -> _Field:
     for adverbial in clause.adverbials:
         if _is_moved_adjunct(adverbial):
             sorted_.moved = say_adverbial(adverbial)
-    sorted_.ends += _adverbials(clause, "goal")
     if clause.predicate:
         sorted_.ends.append(say_nominal(clause.predicate, NOM))
+    sorted_.ends += _adverbials(clause, "goal")
     return sorted_
 
 
@@ -241,7 +250,7 @@ def _target(sorted_: _Field, slot: Slot, nominal: Nominal, *, is_swapped: bool) 
     if isinstance(nominal, Person):
         return sorted_.clitics if is_swapped else sorted_.light
     if isinstance(nominal, Phrase) and not (nominal.determiner.is_definite or nominal.owner):
-        return sorted_.indefinite
+        return sorted_.receivers if slot.case == DAT else sorted_.indefinite
     return sorted_.light if slot.case == DAT else sorted_.definite
 
 
@@ -267,7 +276,7 @@ def _middle(clause: Clause, sorted_: _Field) -> list[str]:
     is_denied = bool(negation)
     return [
         *sorted_.light,
-        *(sorted_.definite + when if is_denied else when + sorted_.definite),
+        *(sorted_.definite + when if is_denied else when + sorted_.receivers + sorted_.definite),
         *_adverbials(clause, "already", "yet"),
         *negation,
         *_adverbials(clause, "manner"),
@@ -285,6 +294,14 @@ def _subject_and_clitics(sorted_: _Field, subject: str) -> list[str]:
     return [*sorted_.clitics, subject]
 
 
+def _closed(middle: list[str], verbs: list[str]) -> list[str]:
+    """Close a clause with its last verbs; a relative clause right before them moves behind them."""
+    if not (verbs and middle and middle[-1].endswith(",")):
+        return middle + verbs
+    noun, _, relative = middle[-1].partition(", ")
+    return [*middle[:-1], noun, *verbs[:-1], f"{verbs[-1]}, {relative}"]
+
+
 def say_clause(clause: Clause, order: Order, *, has_subject: bool = True) -> str:
     """Say a clause with its finite verb second, first or last; a shared subject may be left unsaid."""
     sorted_ = _sorted_field(clause)
@@ -292,21 +309,21 @@ def say_clause(clause: Clause, order: Order, *, has_subject: bool = True) -> str
     subject = say_nominal(sorted_.subject, NOM)
     is_subject_moved = is_moved(sorted_.subject)
     middle = _middle(clause, sorted_)
-    ending = [end] if end else []
+    closed = _closed(middle, [end] if end else [])
     if order == "last":
         verbs = [end + finite] if is_prefix else [end, finite]
         if is_subject_moved:
-            return " ".join([subject, *sorted_.clitics, *middle, *verbs])
+            return " ".join([subject, *sorted_.clitics, *_closed(middle, verbs)])
         lead = [sorted_.moved] if sorted_.moved else []
-        return " ".join([*lead, *_subject_and_clitics(sorted_, subject), *middle, *verbs])
+        return " ".join([*lead, *_subject_and_clitics(sorted_, subject), *_closed(middle, verbs)])
     lead_text = sorted_.moved or (say_adverbial(clause.front) if clause.front else "")
     if order == "second" and not lead_text:
         lead = [subject] if has_subject else []
-        return " ".join([*lead, finite, *sorted_.clitics, *middle, *ending])
+        return " ".join([*lead, finite, *sorted_.clitics, *closed])
     if is_subject_moved:
-        return " ".join([subject, finite, *sorted_.clitics, *middle, *ending])
+        return " ".join([subject, finite, *sorted_.clitics, *closed])
     lead = [lead_text] if lead_text else []
-    return " ".join([*lead, finite, *_subject_and_clitics(sorted_, subject), *middle, *ending])
+    return " ".join([*lead, finite, *_subject_and_clitics(sorted_, subject), *closed])
 
 
 def say_infinitive(clause: Clause) -> str:

@@ -34,7 +34,9 @@ def _forms(word: Word) -> set[str]:
     if isinstance(word, Noun):
         return {f"de {form}" for form in word.german if form} | {f"en {form}" for form in word.english}
     if isinstance(word, Adjective):
-        return {f"de {form}" for form in (word.predicate, *word.german)} | {f"en {form}" for form in word.english}
+        return {f"de {form}" for form in (word.predicate, *word.german)} | {
+            f"en {form}" for form in word.english
+        }
     german, english = word.german, word.english
     de = {german.infinitive, german.participle, *german.present, *german.preterite}
     en = {english.base, english.third, english.past, english.participle, english.ing}

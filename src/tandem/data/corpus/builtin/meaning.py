@@ -90,12 +90,18 @@ THE = Determiner(
 A = Determiner(table=german.ein_word("ein"), declension="mixed", english=("a", ""), is_definite=False)
 BARE = Determiner(table=_NOTHING, declension="strong", english=("", ""), is_definite=False)
 NO = Determiner(table=german.ein_word("kein"), declension="mixed", english=("no", "no"), is_definite=False)
-THIS = Determiner(table=german.der_word("dies"), declension="weak", english=("this", "these"), is_definite=True)
+THIS = Determiner(
+    table=german.der_word("dies"), declension="weak", english=("this", "these"), is_definite=True
+)
 EVERY = Determiner(table=german.der_word("jed"), declension="weak", english=("every", ""), is_definite=True)
-WHICH = Determiner(table=german.der_word("welch"), declension="weak", english=("which", "which"), is_definite=True)
+WHICH = Determiner(
+    table=german.der_word("welch"), declension="weak", english=("which", "which"), is_definite=True
+)
 ALL = Determiner(table=german.der_word("all"), declension="weak", english=("", "all the"), is_definite=True)
 MANY = Determiner(table=german.der_word("viel"), declension="strong", english=("", "many"), is_definite=False)
-SOME = Determiner(table=german.der_word("einig"), declension="strong", english=("", "some"), is_definite=False)
+SOME = Determiner(
+    table=german.der_word("einig"), declension="strong", english=("", "some"), is_definite=False
+)
 FEW = Determiner(table=_fixed("ein paar"), declension="strong", english=("", "a few"), is_definite=False)
 
 _POSSESSIVES = {
@@ -241,7 +247,10 @@ class Clause:
 def is_indefinite(nominal: Nominal) -> bool:
     """Whether kein may deny it: a book, books, milk."""
     return (
-        isinstance(nominal, Phrase) and nominal.determiner in (A, BARE) and not nominal.count and not nominal.owner
+        isinstance(nominal, Phrase)
+        and nominal.determiner in (A, BARE)
+        and not nominal.count
+        and not nominal.owner
     )
 
 

@@ -10,16 +10,16 @@ die Frau, Frauen | woman, women | human adult
 der Junge, Jungen, * | boy | human young
 das Mädchen, Mädchen | girl | human young
 das Kind, Kinder | child, children | human young
-der Vater, Väter | father | kin parent
-die Mutter, Mütter | mother | kin parent
+der Vater, Väter | father | kin parent sole
+die Mutter, Mütter | mother | kin parent sole
 der Bruder, Brüder | brother | kin
 die Schwester, Schwestern | sister | kin
 der Sohn, Söhne | son | kin young
 die Tochter, Töchter | daughter | kin young
 der Onkel, Onkel | uncle | kin
 die Tante, Tanten | aunt | kin
-der Großvater, Großväter | grandfather | kin elder
-die Großmutter, Großmütter | grandmother | kin elder
+der Großvater, Großväter | grandfather | kin elder sole
+die Großmutter, Großmütter | grandmother | kin elder sole
 der Neffe, Neffen, * | nephew | kin young
 die Nichte, Nichten | niece | kin young
 der Enkel, Enkel | grandson | kin young
@@ -37,7 +37,7 @@ die Chefin, Chefinnen | boss | human adult friend
 der Koch, Köche | cook | human adult job
 der Bäcker, Bäcker | baker | human adult job
 der Polizist, Polizisten, * | policeman, policemen | human adult job arrests
-der Dieb, Diebe | thief, thieves | human adult criminal
+der Dieb, Diebe | thief, thieves | criminal
 der Gast, Gäste | guest | human adult
 der Arbeiter, Arbeiter | worker | human adult
 der Bauer, Bauern, * | farmer | human adult job
@@ -93,33 +93,33 @@ die Schlange, Schlangen | snake | animal wild
 
 _FOOD = """
 das Brot, - | bread | food mass baked cut feed
-der Käse, - | cheese | food mass cut feed
-das Fleisch, - | meat | food mass cut meal feed
-der Reis, - | rice | food mass meal
-der Fisch, - | fish | food mass meal feed
+der Käse, - | cheese | food mass cut raw
+das Fleisch, - | meat | food mass cut meal raw menu
+der Reis, - | rice | food mass meal menu
+der Fisch, - | fish | food mass meal raw menu
 der Honig, - | honey | food mass
 die Schokolade, - | chocolate | food mass
-das Eis, -, Eises | ice cream | food mass
-die Butter, - | butter | food mass
+das Eis, -, Eises | ice cream | food mass menu
+die Butter, - | butter | produce mass
 die Marmelade, - | jam | food mass
-der Apfel, Äpfel | apple | food fruit cut feed
-die Birne, Birnen | pear | food fruit cut
-die Banane, Bananen | banana | food fruit cut feed
+der Apfel, Äpfel | apple | food fruit orchard cut feed
+die Birne, Birnen | pear | food fruit orchard cut
+die Banane, Bananen | banana | food fruit cut
 die Orange, Orangen | orange | food fruit cut
-die Kirsche, Kirschen | cherry | food fruit
-die Erdbeere, Erdbeeren | strawberry | food fruit
-die Nuss, Nüsse | nut | food feed
+die Kirsche, Kirschen | cherry | food fruit orchard
+die Erdbeere, Erdbeeren | strawberry | food fruit orchard
+die Nuss, Nüsse | nut | food
 die Kartoffel, Kartoffeln | potato, potatoes | food meal cut feed
 die Tomate, Tomaten | tomato, tomatoes | food cut
 die Karotte, Karotten | carrot | food cut meal feed
-die Zwiebel, Zwiebeln | onion | food cut
+die Zwiebel, Zwiebeln | onion | produce cut
 das Ei, Eier | egg | food meal
-der Kuchen, Kuchen | cake | food baked cut
-die Suppe, Suppen | soup | food meal hot
-der Salat, Salate | salad | food
-die Pizza, Pizzas | pizza | food baked cut
-die Wurst, Würste | sausage | food cut feed
-das Brötchen, Brötchen | roll | food baked
+der Kuchen, Kuchen | cake | food baked cut menu
+die Suppe, Suppen | soup | food meal hot menu
+der Salat, Salate | salad | food menu
+die Pizza, Pizzas | pizza | food baked cut menu
+die Wurst, Würste | sausage | food cut raw menu
+das Brötchen, Brötchen | roll | food baked menu
 der Keks, Kekse | biscuit | food baked
 """
 
@@ -156,7 +156,7 @@ das Tagebuch, Tagebücher | diary | text thing lies gift
 
 _THINGS = """
 das Auto, Autos | car | vehicle driven ware washable fixable seen
-das Fahrrad, Fahrräder | bicycle | vehicle ridden ware washable fixable gift
+das Fahrrad, Fahrräder | bicycle | vehicle ridden ware washable fixable
 das Motorrad, Motorräder | motorbike | vehicle ridden ware fixable
 der Lastwagen, Lastwagen | lorry | vehicle driven fixable seen
 das Boot, Boote | boat | vehicle ware fixable seen
@@ -176,17 +176,17 @@ das Handy, Handys | mobile phone | device ware fixable lies thing used gift
 die Uhr, Uhren | clock | device ware fixable hangs
 die Waschmaschine, Waschmaschinen | washing machine | device ware fixable switched used
 der Kühlschrank, Kühlschränke | fridge | device ware fixable opened cleaned
-das Hemd, Hemden | shirt | clothes ware washable ironed gift
+das Hemd, Hemden | shirt | clothes garment ware washable ironed gift
 das Kleid, Kleider | dress | clothes ware washable ironed gift
-der Mantel, Mäntel | coat | clothes ware
-der Hut, Hüte | hat | clothes ware gift
-der Schuh, Schuhe | shoe | clothes ware cleaned
+der Mantel, Mäntel | coat | clothes garment ware
+der Hut, Hüte | hat | clothes headgear ware gift
+der Schuh, Schuhe | shoe | clothes garment paired ware cleaned
 der Rock, Röcke | skirt | clothes ware washable ironed
-die Jacke, Jacken | jacket | clothes ware washable gift
-der Pullover, Pullover | sweater | clothes ware washable gift
-die Mütze, Mützen | cap | clothes ware washable gift
-der Schal, Schals | scarf, scarves | clothes ware washable gift
-der Anzug, Anzüge | suit | clothes ware ironed
+die Jacke, Jacken | jacket | clothes garment ware washable gift
+der Pullover, Pullover | sweater | clothes garment ware washable gift
+die Mütze, Mützen | cap | clothes headgear ware washable gift
+der Schal, Schals | scarf, scarves | clothes headgear ware washable gift
+der Anzug, Anzüge | suit | clothes garment ware ironed
 die Bluse, Blusen | blouse | clothes ware washable ironed gift
 die Krawatte, Krawatten | tie | clothes ware gift
 der Tisch, Tische | table | furniture ware fixable flat cleaned round
@@ -225,7 +225,7 @@ das Heft, Hefte | notebook | thing ware lies
 die Decke, Decken | blanket | thing ware washable lies gift
 das Kissen, Kissen | cushion | thing ware washable lies
 das Paket, Pakete | parcel | thing opened stands sent
-der Pass, Pässe, Passes | passport | thing small lies paper
+der Pass, Pässe, Passes | passport | thing small lies
 die Fahrkarte, Fahrkarten | ticket | thing small lies
 die Münze, Münzen | coin | thing small lies collected
 die Briefmarke, Briefmarken | stamp | thing small lies collected
@@ -234,8 +234,8 @@ die Gitarre, Gitarren | guitar | instrument ware gift
 das Klavier, Klaviere | piano | instrument ware
 die Geige, Geigen | violin | instrument ware gift
 die Trommel, Trommeln | drum | instrument ware
-die Blume, Blumen | flower | plant ware gift painted picked
-die Rose, Rosen | rose | plant ware gift picked
+die Blume, Blumen | flower | plant bloom ware gift painted picked
+die Rose, Rosen | rose | plant bloom ware gift picked
 der Baum, Bäume | tree | plant painted
 die Tür, Türen | door | opened cleaned part
 das Fenster, Fenster | window | opened cleaned part
@@ -243,14 +243,14 @@ das Tor, Tore | gate | opened
 """
 
 _IDEAS = """
-die Idee, Ideen | idea | idea
-der Plan, Pläne | plan | idea changed project
+die Idee, Ideen | idea | idea proposal
+der Plan, Pläne | plan | idea proposal changed project
 die Frage, Fragen | question | idea answered
 das Problem, Probleme | problem | idea solved
 die Aufgabe, Aufgaben | task | idea solved
 das Rätsel, Rätsel | riddle | idea solved
-die Antwort, Antworten | answer | idea
-der Vorschlag, Vorschläge | suggestion | idea
+die Antwort, Antworten | answer | idea proposal
+der Vorschlag, Vorschläge | suggestion | idea proposal
 das Projekt, Projekte | project | idea project
 der Fehler, Fehler | mistake | corrected
 das Geheimnis, Geheimnisse | secret | told
@@ -277,8 +277,8 @@ das Italienisch, - | Italian | language
 """
 
 _PLACES = """
-das Haus, Häuser | house | building room ware owned | in in | in into
-die Wohnung, Wohnungen | flat | room rented owned home | in in | in into
+das Haus, Häuser | house | building room owned dwelling | in in | in into
+die Wohnung, Wohnungen | flat | room rented owned home dwelling | in in | in into
 das Zimmer, Zimmer | room | room cleaned home | in in | in into
 die Küche, Küchen | kitchen | room cleaned | in in | in into
 das Badezimmer, Badezimmer | bathroom | room cleaned | in in | in into
@@ -298,26 +298,26 @@ das Theater, Theater | theatre | building | in at | in to
 das Restaurant, Restaurants | restaurant | dining | in in | in to
 das Café, Cafés | café | dining | in in | in to
 das Hotel, Hotels | hotel | building | in in | zu to
-der Supermarkt, Supermärkte | supermarket | shop | in at | in to
+der Supermarkt, Supermärkte | supermarket | shop retail | in at | in to
 die Bäckerei, Bäckereien | bakery | shop | in in | zu to
 die Apotheke, Apotheken | pharmacy | shop | in in | zu to
-der Laden, Läden | shop | shop | in in | in to
+der Laden, Läden | shop | shop retail | in in | in to
 die Bibliothek, Bibliotheken | library | building study | in in | in to
 die Universität, Universitäten | university | building study | an at | zu to
 die Fabrik, Fabriken | factory | building | in in | zu to
 die Werkstatt, Werkstätten | workshop | room | in in | in to
 das Rathaus, Rathäuser | town hall | building | in in | zu to
 das Schloss, Schlösser | castle | building sight | in in | zu to
-der Turm, Türme | tower | built sight | auf on | zu to
-die Brücke, Brücken | bridge | built broad | auf on | zu to
-der Park, Parks, Parks | park | open | in in | in to
-der Wald, Wälder | forest | open | in in | in into
-die Stadt, Städte | city | town sight | in in | in to
-das Dorf, Dörfer | village | town | in in | in to
-der Platz, Plätze | square | open | auf in | zu to
-der Markt, Märkte | market | shop | auf at | auf to
-der Strand, Strände | beach | open | an on | an to
-der See, Seen, Sees | lake | open water | an by | an to
+der Turm, Türme | tower | built sight urban | auf on | zu to
+die Brücke, Brücken | bridge | built broad urban | auf on | zu to
+der Park, Parks, Parks | park | open urban field | in in | in to
+der Wald, Wälder | forest | open field | in in | in into
+die Stadt, Städte | city | town sight dwelling | in in | in to
+das Dorf, Dörfer | village | town dwelling | in in | in to
+der Platz, Plätze | square | open urban | auf in | zu to
+der Markt, Märkte | market | shop retail | auf at | auf to
+der Strand, Strände | beach | open field | an on | an to
+der See, Seen, Sees | lake | open water urban | an by | an to
 der Fluss, Flüsse | river | water broad | an by | zu to
 die Insel, Inseln | island | open sight | auf on | auf to
 der Balkon, Balkone, Balkons | balcony | open | auf on | auf onto

@@ -2,8 +2,36 @@
 
 __all__ = ["clock_time", "english_cardinal", "german_cardinal", "grouped"]
 
-_GERMAN = ["null", "ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf"]
-_ENGLISH = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_GERMAN = [
+    "null",
+    "ein",
+    "zwei",
+    "drei",
+    "vier",
+    "fünf",
+    "sechs",
+    "sieben",
+    "acht",
+    "neun",
+    "zehn",
+    "elf",
+    "zwölf",
+]
+_ENGLISH = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
 _GERMAN_HOURS = ["zwölf", "eins", *_GERMAN[2:12]]
 _ENGLISH_HOURS = ["twelve", *_ENGLISH[1:12]]
 _LARGEST_WORD = 12

@@ -13,6 +13,7 @@ __all__ = ["builtin_pairs"]
 
 _PATIENCE = 200_000  # fruitless draws in a row after which the grammar counts as exhausted
 _EMPTY = 0
+_FEWEST_SPACES = 2
 
 
 class _Seen:
@@ -64,6 +65,8 @@ def builtin_pairs(*, seed: int, split: Split, count: int) -> Iterator[tuple[str,
             if split_of(sentence) != split:
                 continue
             english, german = sentence.english(), sentence.german()
+            if english.count(" ") < _FEWEST_SPACES:
+                continue
             english_key, german_key = stable_hash(english) or 1, stable_hash(german) or 1
             if english_key not in english_seen and german_key not in german_seen:
                 break

@@ -2,27 +2,73 @@
 
 from dataclasses import replace
 
-from tandem.data.corpus.builtin.adverbs import LATER, VEHICLES, WH
+from tandem.data.corpus.builtin.adverbs import SOON, WH
 from tandem.data.corpus.builtin.circumstance import Setting, complete, listed
 from tandem.data.corpus.builtin.dice import Dice
-from tandem.data.corpus.builtin.draw import draw_city, draw_name, draw_object, draw_place, draw_subject
-from tandem.data.corpus.builtin.meaning import WHICH, Asked, Clause, Modal, Nominal, Pair, Phrase, Tense
-from tandem.data.corpus.builtin.nouns import PLACES
+from tandem.data.corpus.builtin.draw import draw_name, draw_object, draw_pair, draw_subject, is_spoken, pool
+from tandem.data.corpus.builtin.meaning import WHICH, Asked, Modal, Nominal, Person, Phrase, Tense
 from tandem.data.corpus.builtin.sentence import Address, Command, Question
-from tandem.data.corpus.builtin.verbs import ACTIONS, GO_BY, MOVES
+from tandem.data.corpus.builtin.verbs import ACTIONS, MOVES
 from tandem.data.corpus.builtin.words import Adverb, Verb
 
 __all__ = ["draw_address", "draw_question", "draw_request"]
 
 _BITTE = Adverb(german="bitte", english="", kind="time")
 _ASKABLE = tuple(verb for verb in ACTIONS if {"person", "adult"} & set(verb.subjects))
-_WITH_OBJECT = tuple(verb for verb in _ASKABLE if verb.slots and "swap" not in verb.flags)
-_SOMEWHERE = tuple(verb for verb in _ASKABLE if listed(verb, "at="))
+_WITH_OBJECT = tuple(
+    verb
+    for verb in _ASKABLE
+    if verb.slots and "swap" not in verb.flags and len(pool(verb.slots[-1].tags)) > 2
+)
+_SOMEWHERE = tuple(verb for verb in _ASKABLE if listed(verb, "at=") and "state" not in verb.flags)
 _ASKED_FOR = frozenset(
-    "öffnen schließen reparieren putzen waschen bügeln lesen schreiben kaufen holen bringen suchen anrufen einladen "
-    "abholen anmachen ausmachen unterschreiben übersetzen lösen beantworten schneiden bezahlen füttern packen gießen "
-    "helfen antworten zuhören geben zeigen schicken erklären beschreiben vorlesen warten sich_beeilen aufstehen "
-    "ausruhen setzen aufpassen kümmern probieren benutzen bestellen".split()
+    [
+        "öffnen",
+        "schließen",
+        "reparieren",
+        "putzen",
+        "waschen",
+        "bügeln",
+        "lesen",
+        "schreiben",
+        "kaufen",
+        "holen",
+        "bringen",
+        "suchen",
+        "anrufen",
+        "einladen",
+        "abholen",
+        "anmachen",
+        "ausmachen",
+        "unterschreiben",
+        "übersetzen",
+        "lösen",
+        "beantworten",
+        "schneiden",
+        "bezahlen",
+        "füttern",
+        "packen",
+        "gießen",
+        "helfen",
+        "antworten",
+        "zuhören",
+        "geben",
+        "zeigen",
+        "schicken",
+        "erklären",
+        "beschreiben",
+        "vorlesen",
+        "warten",
+        "sich_beeilen",
+        "aufstehen",
+        "ausruhen",
+        "setzen",
+        "aufpassen",
+        "kümmern",
+        "probieren",
+        "benutzen",
+        "bestellen",
+    ]
 )
 _REQUESTS = tuple(verb for verb in _ASKABLE if verb.german.infinitive in _ASKED_FOR)
 
@@ -33,8 +79,7 @@ def draw_address(dice: Dice) -> Address:
     if luck < 40:
         return Address(pronoun="du", listener=draw_name(dice, has_title=False))
     if luck < 55:
-        first, second = draw_name(dice, has_title=False), draw_name(dice, has_title=False)
-        return Address(pronoun="ihr", listener=Pair(first=first, second=second))
+        return Address(pronoun="ihr", listener=draw_pair(dice))
     return Address(pronoun="Sie", listener=draw_name(dice, has_title=True) if luck < 80 else None)
 
 
@@ -42,12 +87,15 @@ def _someone(dice: Dice, verb: Verb) -> tuple[Nominal, Address | None]:
     if dice.chance(0.6):
         address = draw_address(dice)
         return address.person, address
-    return draw_subject(dice, verb.subjects, is_definite=True), None
+    subject = draw_subject(dice, verb.subjects, is_definite=True)
+    return (Person(pronoun="er") if is_spoken(subject) and isinstance(subject, Person) else subject), None
 
 
 def _setting(dice: Dice, verb: Verb, *, has_time: bool = True) -> Setting:
     if "state" in verb.flags:
         return Setting(tense=Tense.HABIT)
+    if {"sudden", "unwilled"} & verb.flags:
+        return Setting(tense=Tense.SPOKEN)
     luck = dice.below(100)
     if luck < 30:
         return Setting(tense=Tense.NOW)
@@ -56,7 +104,7 @@ def _setting(dice: Dice, verb: Verb, *, has_time: bool = True) -> Setting:
     if luck < 85:
         modal = dice.pick((Modal.CAN, Modal.WANT, Modal.MUST, Modal.WOULD_LIKE))
         return Setting(tense=Tense.HABIT, modal=modal)
-    return Setting(tense=Tense.FUTURE, when=(dice.pick(LATER),) if has_time else ())
+    return Setting(tense=Tense.FUTURE, when=(dice.pick(SOON),) if has_time else ())
 
 
 def draw_question(dice: Dice) -> Question:
@@ -112,7 +160,8 @@ def _where_or_when(dice: Dice) -> Question:
     subject, address = _someone(dice, verb)
     setting = _setting(dice, verb, has_time=word != "wann")
     if word == "wann":
-        setting = Setting(tense=Tense.SPOKEN if dice.chance(0.5) else Tense.FUTURE)
+        is_past = "sudden" in verb.flags or dice.chance(0.5)
+        setting = Setting(tense=Tense.SPOKEN if is_past else Tense.FUTURE)
     clause = complete(dice, verb, subject, setting)
     kept = tuple(a for a in clause.adverbials if a.kind == "time" or luck > 1)
     clause = replace(clause, front=WH[word], adverbials=kept)
@@ -123,7 +172,7 @@ def draw_request(dice: Dice) -> Command:
     """Draw a polite request."""
     verb = dice.pick(_REQUESTS)
     address = draw_address(dice)
-    clause = complete(dice, verb, address.person, Setting(tense=Tense.HABIT))
+    clause = complete(dice, verb, address.person, Setting(tense=Tense.NOW), is_known=True)
     kept = tuple(a for a in clause.adverbials if a.kind in ("manner", "place"))
     if address.pronoun == "Sie":
         return Command(clause=replace(clause, adverbials=kept, front=_BITTE), address=address)

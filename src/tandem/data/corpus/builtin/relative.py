@@ -10,7 +10,6 @@ from tandem.data.corpus.builtin.draw import draw_name, pool
 from tandem.data.corpus.builtin.german import DAT
 from tandem.data.corpus.builtin.meaning import (
     THE,
-    A,
     Adjunct,
     Clause,
     Nominal,
@@ -30,21 +29,41 @@ __all__ = ["relate"]
 def relate(dice: Dice, clause: Clause) -> Clause:
     """Now and then explain a noun of the clause by a relative clause."""
     luck = dice.below(100)
-    if luck < 12 and clause.complements and not any(map(is_moved, clause.complements)):
-        last = _explain(dice, clause.complements[-1])
-        return replace(clause, complements=(*clause.complements[:-1], last))
-    if 12 <= luck < 20 and not is_moved(clause.subject):
-        return replace(clause, subject=_explain(dice, clause.subject))
+    if luck < 14:
+        return (
+            _explain_object(dice, clause)
+            if clause.complements and clause.tense is not Tense.HABIT
+            else clause
+        )
+    if luck < 22 and not is_moved(clause.subject):
+        return replace(clause, subject=_explain(dice, clause.subject, besides=clause.verb))
     return clause
 
 
-def _explain(dice: Dice, nominal: Nominal) -> Nominal:
-    if not isinstance(nominal, Phrase) or nominal.owner or nominal.count or nominal.determiner not in (THE, A):
+def _explain_object(dice: Dice, clause: Clause) -> Clause:
+    """Explain the last object; what would follow it in English and seem part of the explanation goes to the front."""
+    if any(slot.english for slot in clause.verb.slots[:-1]):
+        return clause
+    following = [adverbial for adverbial in clause.adverbials if adverbial.kind not in ("often", "already")]
+    if len(following) > 1 or any(adverbial.kind != "time" for adverbial in following):
+        return clause
+    last = _explain(dice, clause.complements[-1], besides=clause.verb)
+    if last is clause.complements[-1]:
+        return clause
+    rest = tuple(adverbial for adverbial in clause.adverbials if adverbial not in following)
+    front = following[0] if following else None
+    return replace(clause, complements=(*clause.complements[:-1], last), front=front, adverbials=rest)
+
+
+def _explain(dice: Dice, nominal: Nominal, *, besides: Verb) -> Nominal:
+    if not isinstance(nominal, Phrase) or nominal.owner or nominal.count or nominal.determiner is not THE:
         return nominal
     if nominal.noun.is_mass or "kin" in nominal.noun.tags:
         return nominal
     clause = _explanation(dice, nominal)
-    return replace(nominal, relative=clause) if clause else nominal
+    if clause is None or clause.verb is besides:
+        return nominal
+    return replace(nominal, relative=clause)
 
 
 def _explanation(dice: Dice, phrase: Phrase) -> Clause | None:
@@ -56,16 +75,16 @@ def _explanation(dice: Dice, phrase: Phrase) -> Clause | None:
         verb = dice.pick(doing)
         return complete(dice, verb, marker, _setting(dice, verb), taken=(noun,))
     place = _place_of(noun)
-    if place and place.at[0] == "in" and noun.tags & {"home", "town"}:
+    if place and place.at[0] == "in" and "dwelling" in noun.tags:
         return _living(dice, marker, place)
     done = _done_to(noun)
     return _deed(dice, marker, *dice.pick(done), noun=noun) if done else None
 
 
 def _setting(dice: Dice, verb: Verb) -> Setting:
-    if "state" in verb.flags:
+    if "state" in verb.flags and "sensed" not in verb.flags:
         return Setting(tense=Tense.HABIT)
-    if dice.chance(0.35):
+    if not {"sudden", "sensed"} & verb.flags and dice.chance(0.35):
         return Setting(tense=Tense.NOW)
     return Setting(tense=Tense.SPOKEN, when=(dice.pick(SPOKEN_PAST),) if dice.chance(0.5) else ())
 

@@ -139,7 +139,9 @@ def adjective_from_line(line: str) -> Adjective:
     comparative, superlative = degrees or (stem.removesuffix("e") + "er", _superlative_stem(predicate))
     plain, *graded = _commas(english_text)
     is_graded = "-" not in degrees and "-" not in graded
-    better, best = graded if len(graded) == 2 else (english.comparative_of(plain), english.superlative_of(plain))
+    better, best = (
+        graded if len(graded) == 2 else (english.comparative_of(plain), english.superlative_of(plain))
+    )
     return Adjective(
         predicate=predicate,
         german=(stem.removesuffix("e"), comparative, superlative),
@@ -180,4 +182,6 @@ def _slot(text: str) -> Slot:
     head, *tags = text.split()
     role, _, preposition = head.partition("=")
     before, _, case = role.rpartition(":")
-    return Slot(preposition=before, case=_CASES[case], english=preposition.replace("_", " "), tags=tuple(tags))
+    return Slot(
+        preposition=before, case=_CASES[case], english=preposition.replace("_", " "), tags=tuple(tags)
+    )
