@@ -1,6 +1,8 @@
 """The command `tandem`: its commands, and how errors reach the person who typed it."""
 
+import signal
 import sys
+from types import FrameType
 
 import typer
 
@@ -36,13 +38,22 @@ def _options(
         raise typer.Exit
 
 
+class _Interrupted(BaseException):
+    """Ctrl-C; not a KeyboardInterrupt, which typer would turn into a silent exit."""
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise _Interrupted
+
+
 def main() -> None:
     """Run the command line: an error is one sentence on standard error and a non-zero exit."""
+    signal.signal(signal.SIGINT, _interrupt)
     try:
         app()
     except TandemError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(1)
-    except KeyboardInterrupt:
+    except _Interrupted:
         sys.stderr.write("\ninterrupted: what is finished is kept; run the same command to go on.\n")
         sys.exit(130)

@@ -3,6 +3,7 @@
 # Imports wait until a command runs, so that --help answers at once.
 
 import platform
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -136,22 +137,37 @@ def _show_pairs(prepared: "Prepared", source: "Tensor", labels: "Tensor", consol
 
 
 def _close(console: "Console", prepared: "Prepared", page: Path, seconds: float) -> None:
-    folder = prepared.folder
     console.print(f"\n[bold green]Done in {seconds:.0f} s.[/bold green] Made:")
-    made = [
-        (prepared.clean_folder, "the clean pairs as text, and what was dropped"),
-        (prepared.subword_folder, "the subword model"),
-        (prepared.train_folder, "training pairs encoded, ready for any number of ranks"),
-        (page, "the data card as a page: open it in a browser"),
-        (folder.parent / "log", "the run log: facts as JSON lines"),
-    ]
-    for path, what in made:
-        console.print(f"  {path!s:<24} {what}", markup=False)
+    _print_rows(
+        console,
+        [
+            (_near(prepared.clean_folder), "the clean pairs as text, and what was dropped"),
+            (_near(prepared.subword_folder), "the subword model"),
+            (_near(prepared.train_folder), "the training pairs encoded, for any number of ranks"),
+            (_near(page), "the data card as a page: open it in a browser"),
+            (_near(page.parent / "log"), "the run log: facts as JSON lines"),
+        ],
+    )
+    command = "tandem" if shutil.which("tandem") else _near(Path(sys.argv[0]))
     console.print("\nTry next:")
-    for command, what in [
-        (f"tandem data inspect {folder}", "the data card again, with examples of what was dropped"),
-        ("tandem demo data.train.0.builtin.pairs=200000", "more text"),
-        ("tandem config show recipes/own-text.yaml", "a recipe for your own files"),
-        ("tandem data list", "public corpora to fetch"),
-    ]:
-        console.print(f"  {command:<48} {what}", markup=False)
+    _print_rows(
+        console,
+        [
+            (f"{command} data inspect {_near(prepared.folder)}", "what was dropped, and why"),
+            (f"{command} demo data.train.0.builtin.pairs=200000", "more text"),
+            (f"{command} config keys", "all that a recipe for your own text can say"),
+            (f"{command} data list", "public corpora to fetch"),
+        ],
+    )
+
+
+def _near(path: Path) -> str:
+    """The path as seen from here, where it lies below."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _print_rows(console: "Console", rows: list[tuple[str, str]]) -> None:
+    width = max(len(left) for left, _ in rows)
+    for left, right in rows:
+        console.print(f"  {left:<{width}}  {right}", markup=False, soft_wrap=True)

@@ -53,7 +53,7 @@ _MONTHS = (
     ("Juni", "June"), ("Juli", "July"), ("August", "August"), ("September", "September"), ("Oktober", "October"),
     ("November", "November"), ("Dezember", "December"),
 )  # fmt: skip
-_UNITS = (
+_UNITS: tuple[tuple[str, str, range], ...] = (
     ("Stunden", "hours", range(2, 12)), ("Tagen", "days", range(2, 7)), ("Wochen", "weeks", range(2, 6)),
     ("Monaten", "months", range(2, 12)), ("Jahren", "years", range(2, 13)),
 )  # fmt: skip
@@ -63,7 +63,7 @@ def _time(german: str, english: str) -> Adverb:
     return Adverb(german=german, english=english, kind="time")
 
 
-def _spans(german: str, english: str, units: slice = slice(None)) -> tuple[Adverb, ...]:
+def _spans(german: str, english: str, units: slice) -> tuple[Adverb, ...]:
     return tuple(
         _time(
             german.format(f"{german_cardinal(n)} {unit}"),

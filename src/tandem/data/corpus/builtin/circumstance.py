@@ -77,27 +77,33 @@ def draw_setting(dice: Dice, verb: Verb, subject: Nominal) -> Setting:
     """Draw a tense with the adverbs of time that it can have."""
     flags = verb.flags
     is_negated = _can_deny(subject) and dice.chance(0.14)
-    if "sensed" in flags or "sudden" in flags:
-        return past_setting(dice, verb, subject, is_negated=is_negated)
-    if "state" in flags:
+    if "state" in flags and "sensed" not in flags:
         return _state_setting(dice, subject, is_negated=is_negated)
     luck = dice.below(100)
-    if luck < 20 or (luck < 38 and (is_negated or "once" in flags)):
+    if not flags.isdisjoint({"sensed", "sudden"}) or 38 <= luck < 66:
+        return past_setting(dice, verb, subject, is_negated=is_negated)
+    if luck < 38:
+        return _present_setting(dice, verb, is_negated=is_negated, is_habit=luck >= 20)
+    if "unwilled" in flags or _is_animal(subject):
+        return past_setting(dice, verb, subject, is_negated=is_negated)
+    if luck < 84 or "unwished" in flags:
+        return _coming_setting(dice, verb, is_negated=is_negated, is_done=luck >= 78)
+    return _modal_setting(dice, verb, is_negated=is_negated)
+
+
+def _present_setting(dice: Dice, verb: Verb, *, is_negated: bool, is_habit: bool) -> Setting:
+    if not is_habit or is_negated or "once" in verb.flags:
         when = (dice.pick(NOW_ADVERBS),) if dice.chance(0.35) else ()
         return Setting(tense=Tense.NOW, when=when, is_negated=is_negated)
-    if luck < 38:
-        often = OFTEN if "unwilled" in flags or dice.chance(0.45) else HABITS
-        return Setting(tense=Tense.HABIT, when=(dice.pick(often),))
-    if luck < 66 or "unwilled" in flags or _is_animal(subject):
-        return past_setting(dice, verb, subject, is_negated=is_negated)
-    if luck < 78:
-        when = (dice.pick(_later(verb, is_negated=is_negated)),) if dice.chance(0.8) else ()
-        return Setting(tense=Tense.FUTURE, when=when, is_negated=is_negated)
-    if luck < 84:
+    often = OFTEN if "unwilled" in verb.flags or dice.chance(0.45) else HABITS
+    return Setting(tense=Tense.HABIT, when=(dice.pick(often),))
+
+
+def _coming_setting(dice: Dice, verb: Verb, *, is_negated: bool, is_done: bool) -> Setting:
+    if is_done:
         return Setting(tense=Tense.DONE, when=(_YET if is_negated else _ALREADY,), is_negated=is_negated)
-    if "unwished" in flags:
-        return Setting(tense=Tense.NOW, is_negated=is_negated)
-    return _modal_setting(dice, verb, is_negated=is_negated)
+    when = (dice.pick(_later(verb, is_negated=is_negated)),) if dice.chance(0.8) else ()
+    return Setting(tense=Tense.FUTURE, when=when, is_negated=is_negated)
 
 
 def _is_animal(subject: Nominal) -> bool:
@@ -120,6 +126,8 @@ def _state_setting(dice: Dice, subject: Nominal, *, is_negated: bool) -> Setting
 
 def past_setting(dice: Dice, verb: Verb, subject: Nominal, *, is_negated: bool = False) -> Setting:
     """Draw a past, told or spoken."""
+    if "epoch" in verb.flags:
+        return Setting(tense=Tense.TOLD, when=(dice.pick(YEARS),))
     if dice.chance(0.35):
         tense = Tense.SPOKEN if is_spoken(subject) else Tense.TOLD
         return Setting(tense=tense, is_negated=is_negated)
@@ -152,6 +160,7 @@ def complete(
     if isinstance(subject, Phrase):
         taken = (*taken, subject.noun)
     actor = pronoun_of(subject)
+    owner = "" if "foreign" in verb.flags else actor
     # Two names side by side would not show in German who does it to whom.
     is_named = isinstance(subject, Name | Pair)
     complements: list[Nominal] = []
@@ -159,7 +168,7 @@ def complete(
         nominal = _draw_complement(
             dice,
             slot,
-            actor=actor,
+            actor=owner,
             taken=taken,
             mode=_mode(verb, slot, setting, is_known=is_known),
             may_name=not is_named,
@@ -197,12 +206,13 @@ def _mode(verb: Verb, slot: Slot, setting: Setting, *, is_known: bool) -> str:
     is_object = not slot.preposition and slot.case == ACC
     if is_known or "known" in verb.flags or (setting.is_negated and not is_object):
         return "definite"
-    if "kinds" in verb.flags:
-        return "generic"
+    for name in ("kinds", "single"):
+        if name in verb.flags:
+            return name
     if setting.is_negated:
         return "plain"
     if setting.tense is Tense.HABIT and not setting.modal and _EATEN.intersection(slot.tags):
-        return "generic"
+        return "kinds"
     return "free" if is_object else "people"
 
 

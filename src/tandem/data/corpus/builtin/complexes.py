@@ -17,7 +17,7 @@ from tandem.data.corpus.builtin.draw import (
 from tandem.data.corpus.builtin.meaning import Clause, Modal, Nominal, Person, Phrase, Quality, Tense
 from tandem.data.corpus.builtin.sentence import Complex, Conjunction, Joined, Pursuit, Sentence
 from tandem.data.corpus.builtin.verbs import ACTIONS, BE, MOVES, PURSUITS, REPORTS, STATES, WEATHER, WONDERS
-from tandem.data.corpus.builtin.words import Adverb, Verb
+from tandem.data.corpus.builtin.words import Adverb, Noun, Verb
 
 __all__ = ["COMPLEXES", "actions_named", "actions_with_tail"]
 
@@ -119,6 +119,10 @@ def _past(subject: Nominal) -> Tense:
     return Tense.SPOKEN if is_spoken(subject) else Tense.TOLD
 
 
+def _nouns(nominal: Nominal) -> tuple[Noun, ...]:
+    return (nominal.noun,) if isinstance(nominal, Phrase) else ()
+
+
 def _someone(dice: Dice) -> tuple[Nominal, Person]:
     """Draw somebody, and the pronoun that refers back."""
     while True:
@@ -167,7 +171,7 @@ def _praise(dice: Dice) -> Sentence:
         main = complete(dice, verb, subject, Setting(tense=dice.pick((Tense.NOW, _past(subject)))))
         thing = main.complements[-1]
         good = [a for a in _GOOD if isinstance(thing, Phrase) and a.tags & thing.noun.tags]
-        if good and pronoun_of(thing) not in ("", "er", "sie"):
+        if good and isinstance(thing, Phrase) and "person" not in thing.noun.tags:
             break
     quality = Quality(adjective=dice.pick(good))
     tense = Tense.HABIT if main.tense is Tense.NOW else Tense.TOLD
@@ -240,7 +244,9 @@ def _report(dice: Dice) -> Sentence:
     else:
         setting = Setting(tense=Tense.BEFORE)
         main = Clause(verb=dice.pick(_SAID_THEN), subject=subject, tense=_past(subject))
-    return Complex(main=main, conjunction=_THAT, subordinate=complete(dice, about, other, setting))
+    return Complex(
+        main=main, conjunction=_THAT, subordinate=complete(dice, about, other, setting, taken=_nouns(subject))
+    )
 
 
 def _wonder(dice: Dice) -> Sentence:
@@ -251,7 +257,7 @@ def _wonder(dice: Dice) -> Sentence:
     setting = draw_setting(dice, about, other)
     is_negated = verb.german.infinitive == "wissen"
     main = Clause(verb=verb, subject=subject, tense=Tense.HABIT, is_negated=is_negated)
-    clause = complete(dice, about, other, replace(setting, is_negated=False))
+    clause = complete(dice, about, other, replace(setting, is_negated=False), taken=_nouns(subject))
     return Complex(main=main, conjunction=_WHETHER, subordinate=clause)
 
 

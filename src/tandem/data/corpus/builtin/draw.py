@@ -30,8 +30,8 @@ from tandem.data.corpus.builtin.nouns import PLACES, nouns_tagged
 from tandem.data.corpus.builtin.words import Adjective, Adverb, Noun, Place
 
 __all__ = [
-    "draw_city", "draw_name", "draw_object", "draw_pair", "draw_person", "draw_phrase", "draw_place", "draw_subject", "is_spoken",
-    "places_tagged", "pool", "pronoun_of",
+    "draw_city", "draw_name", "draw_object", "draw_pair", "draw_person", "draw_phrase", "draw_place", "draw_subject",
+    "is_spoken", "places_tagged", "pool", "pronoun_of",
 ]  # fmt: skip
 
 _PEOPLE = frozenset({"person", "adult"})
@@ -153,10 +153,12 @@ def _draw_mass(dice: Dice, noun: Noun, *, is_definite: bool) -> Phrase:
 
 def _draw_many(dice: Dice, noun: Noun, *, options: tuple[Determiner | None, ...], actor: str) -> Phrase:
     determiner = dice.pick(options)
+    if "paired" in noun.tags and determiner not in (THIS, _OWN):
+        determiner = THE
     if determiner is _OWN or "kin" in noun.tags:
         determiner = possessive(actor or "ich") if noun.tags & _OWNED else THE
     count = 0
-    if determiner in (THE, BARE) and dice.chance(0.3):
+    if determiner in (THE, BARE) and "paired" not in noun.tags and dice.chance(0.3):
         count = 2 + dice.below(5 if "person" in noun.tags else 11)
     return Phrase(
         noun=noun, determiner=determiner, is_plural=True, count=count, adjectives=_draw_adjectives(dice, noun)
@@ -207,14 +209,14 @@ def draw_object(
     dice: Dice, tags: tuple[str, ...], *, actor: str, taken: tuple[Noun, ...], mode: str = "free"
 ) -> Phrase:
     """Draw a phrase of these classes; mode plain keeps to what kein can deny, definite to what is known,
-    generic to a kind of thing, people leaves out bare plurals.
+    kinds to a kind of thing, single to one of them, people leaves out bare plurals.
     """
     noun = dice.pick(pool(tags))
     for _ in range(_TRIES):
         if noun not in taken:
             break
         noun = dice.pick(pool(tags))
-    if mode == "generic":
+    if mode == "kinds":
         return Phrase(
             noun=noun,
             determiner=BARE,
@@ -226,8 +228,9 @@ def draw_object(
         "plain": (_PLAIN_ONE, _PLAIN_MANY),
         "definite": (_DEFINITE, _DEFINITE),
         "people": (_OBJECT_ONE, _SUBJECT_MANY),
+        "single": (_OBJECT_ONE, _DEFINITE),
     }[mode]
-    if _may_be_many(dice, noun, 0.25):
+    if _may_be_many(dice, noun, 0.0 if mode == "single" else 0.25):
         phrase = _draw_many(dice, noun, options=many, actor=actor)
     else:
         phrase = draw_phrase(dice, noun, options=one, actor=actor)

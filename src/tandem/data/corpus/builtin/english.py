@@ -82,9 +82,9 @@ def plural_of(noun: str) -> str:
     return noun + "s"
 
 
-def possessive_of(noun: str) -> str:
+def possessive_of(noun: str, *, is_plural: bool) -> str:
     """Add 's, or the bare apostrophe after a plural in s."""
-    return noun + ("'" if noun.endswith("s") else "'s")
+    return noun + ("'" if is_plural and noun.endswith("s") else "'s")
 
 
 def _syllables(word: str) -> int:

@@ -30,6 +30,7 @@ from tandem.data.corpus.builtin.words import Adverb, Slot
 __all__ = ["say_adverbial", "say_clause", "say_gerund", "say_nominal", "say_verb_phrase"]
 
 _PAST = frozenset({Tense.SPOKEN, Tense.TOLD, Tense.WAS_DOING, Tense.BEFORE})
+_COMPOUND = frozenset({Tense.FUTURE, Tense.DONE, Tense.BEFORE, Tense.SINCE})
 _ANIMATE = frozenset({"person", "animal"})
 
 
@@ -45,11 +46,15 @@ def say_nominal(nominal: Nominal, *, is_object: bool = False, is_denied: bool = 
     if isinstance(nominal, Pair):
         first = say_nominal(nominal.first, is_object=is_object)
         return f"{first} and {say_nominal(nominal.second, is_object=is_object)}"
-    if isinstance(nominal, Relative):
-        return ("whom" if is_object else "who") if nominal.is_person else "that"
-    if isinstance(nominal, Asked):
-        return "who" if nominal.is_person else "what"
+    if isinstance(nominal, Relative | Asked):
+        return _say_marker(nominal, is_object=is_object)
     return _say_predicate(nominal)
+
+
+def _say_marker(marker: Relative | Asked, *, is_object: bool) -> str:
+    if isinstance(marker, Asked):
+        return "who" if marker.is_person else "what"
+    return ("whom" if is_object else "who") if marker.is_person else "that"
 
 
 def _say_predicate(nominal: Fixed | Role | Quality) -> str:
@@ -74,7 +79,9 @@ def _say_phrase(phrase: Phrase, *, is_denied: bool) -> str:
     owner = phrase.owner
     of_owner = ""
     if owner and _is_animate(owner):
-        words.insert(0, possessive_of(say_nominal(owner)))
+        words.insert(
+            0, possessive_of(say_nominal(owner), is_plural=isinstance(owner, Phrase) and owner.is_plural)
+        )
     else:
         article = _article(phrase, words[0], is_denied=is_denied)
         if article:
@@ -142,24 +149,32 @@ class _Chain(NamedTuple):
 def _chain(clause: Clause, agrees: _Agreement, *, needs_do: bool) -> _Chain:
     if clause.modal:
         return _modal_chain(clause, agrees, needs_do=needs_do)
-    verb, tense = clause.verb.english, clause.tense
     if clause.is_passive:
-        being = "being " if tense in (Tense.NOW, Tense.WAS_DOING) else ""
-        return _Chain(agrees.was if tense in _PAST else agrees.am, being + verb.participle)
-    if tense is Tense.FUTURE:
+        being = "being " if clause.tense in (Tense.NOW, Tense.WAS_DOING) else ""
+        be = agrees.was if clause.tense in _PAST else agrees.am
+        return _Chain(be, being + clause.verb.english.participle)
+    if clause.tense in _COMPOUND:
+        return _compound_chain(clause, agrees)
+    return _simple_chain(clause, agrees)
+
+
+def _compound_chain(clause: Clause, agrees: _Agreement) -> _Chain:
+    verb, flags = clause.verb.english, clause.verb.flags
+    have = agrees.pick("have", "has")
+    if clause.tense is Tense.FUTURE:
         return _Chain("will", verb.base)
-    if tense is Tense.DONE:
-        return _Chain(agrees.pick("have", "has"), verb.participle)
-    if tense is Tense.BEFORE:
+    if clause.tense is Tense.BEFORE:
         return _Chain("had", verb.participle)
-    is_state = "state" in clause.verb.flags
-    if tense is Tense.SINCE:
-        have = agrees.pick("have", "has")
-        is_span = not is_state or "skill" in clause.verb.flags
-        return _Chain(have, f"been {verb.ing}" if is_span else verb.participle)
+    if clause.tense is Tense.SINCE and ("state" not in flags or "skill" in flags):
+        return _Chain(have, f"been {verb.ing}")
+    return _Chain(have, verb.participle)
+
+
+def _simple_chain(clause: Clause, agrees: _Agreement) -> _Chain:
+    verb, tense = clause.verb.english, clause.tense
     if verb.base == "be":
         return _Chain(agrees.was if tense in _PAST else agrees.am, "")
-    if not is_state and tense in (Tense.NOW, Tense.WAS_DOING):
+    if "state" not in clause.verb.flags and tense in (Tense.NOW, Tense.WAS_DOING):
         return _Chain(agrees.am if tense is Tense.NOW else agrees.was, verb.ing)
     if tense in _PAST:
         return _Chain("", verb.past, verb.base, "did")
@@ -167,29 +182,26 @@ def _chain(clause: Clause, agrees: _Agreement, *, needs_do: bool) -> _Chain:
 
 
 def _modal_chain(clause: Clause, agrees: _Agreement, *, needs_do: bool) -> _Chain:
+    modal, is_past = clause.modal, clause.tense in _PAST
     base = clause.verb.english.base
     if clause.is_passive:
         base = f"be {clause.verb.english.participle}"
-    is_past = clause.tense in _PAST
-    match clause.modal:
-        case Modal.CAN:
-            return _Chain("could" if is_past else "can", base)
-        case Modal.MAY:
-            return _Chain(agrees.was if is_past else agrees.am, f"allowed to {base}")
-        case Modal.SHOULD:
-            return _Chain(agrees.was, f"supposed to {base}") if is_past else _Chain("should", base)
-        case Modal.WOULD_LIKE:
-            return _Chain("would", f"like to {base}")
-        case Modal.MUST if not is_past and not needs_do:
-            return _Chain("must", base)
-        case Modal.MUST:
-            return _full_verb(clause, agrees, forms=("have", "has", "had"))
-        case _:
-            return _full_verb(clause, agrees, forms=("want", "wants", "wanted"))
+    if modal is Modal.WANT or (modal is Modal.MUST and (is_past or needs_do)):
+        forms = ("want", "wants", "wanted") if modal is Modal.WANT else ("have", "has", "had")
+        return _full_verb(clause, agrees, forms=forms, base=base)
+    be = agrees.was if is_past else agrees.am
+    if modal is Modal.MAY:
+        return _Chain(be, f"allowed to {base}")
+    if modal is Modal.SHOULD and is_past:
+        return _Chain(be, f"supposed to {base}")
+    if modal is Modal.WOULD_LIKE:
+        return _Chain("would", f"like to {base}")
+    word = {Modal.CAN: "could" if is_past else "can", Modal.MUST: "must", Modal.SHOULD: "should"}
+    return _Chain(word[modal or Modal.CAN], base)
 
 
-def _full_verb(clause: Clause, agrees: _Agreement, *, forms: tuple[str, str, str]) -> _Chain:
-    plain, third, past = (f"{form} to {clause.verb.english.base}" for form in forms)
+def _full_verb(clause: Clause, agrees: _Agreement, *, forms: tuple[str, str, str], base: str) -> _Chain:
+    plain, third, past = (f"{form} to {base}" for form in forms)
     if clause.tense in _PAST:
         return _Chain("", past, plain, "did")
     return _Chain("", agrees.pick(plain, third), plain, agrees.pick("do", "does"))

@@ -21,6 +21,7 @@ from tandem.data.corpus.builtin.german import ACC, DAT
 from tandem.data.corpus.builtin.meaning import (
     BARE,
     THE,
+    THIS,
     A,
     Adjunct,
     Clause,
@@ -47,7 +48,7 @@ from tandem.data.corpus.builtin.verbs import (
     PUTS,
     SITS,
 )
-from tandem.data.corpus.builtin.words import Noun
+from tandem.data.corpus.builtin.words import Adjective, Noun
 
 __all__ = ["FACTS", "draw_mood"]
 
@@ -68,7 +69,7 @@ _COMPARED = (
 _LANDMARKS = tuple(
     noun
     for noun in pool(("building", "sight", "dining", "shop"))
-    if noun.tags.isdisjoint({"town", "room"}) and SUITED[noun]
+    if noun.tags.isdisjoint({"town", "room", "open"}) and SUITED[noun]
 )
 _URBAN = tuple(noun for noun in pool(("building", "dining", "shop", "urban")) if "room" not in noun.tags)
 _JOBS = pool(("job",))
@@ -139,7 +140,7 @@ def _people_compared(dice: Dice) -> Clause:
     return _compared(dice, first, second, adjectives)
 
 
-def _compared(dice: Dice, first: Nominal, second: Nominal, adjectives: list) -> Clause:
+def _compared(dice: Dice, first: Nominal, second: Nominal, adjectives: list[Adjective]) -> Clause:
     quality = Quality(adjective=dice.pick(adjectives), degree=1 if dice.chance(0.7) else 0, standard=second)
     is_negated = not quality.degree and dice.chance(0.4)
     tense = Tense.HABIT if dice.chance(0.8) else Tense.TOLD
@@ -182,7 +183,7 @@ def _price(dice: Dice) -> Clause:
         mode="definite",
     )
     subject = replace(subject, is_plural=False, count=0)
-    tag, least, step, steps = next(row for row in _PRICES if row[0] in subject.noun.tags)
+    _, least, step, steps = next(row for row in _PRICES if row[0] in subject.noun.tags)
     german, english = grouped(least + step * dice.below(steps))
     amount = Fixed(german=f"{german} Euro", english=f"{english} euros")
     return Clause(verb=COST, subject=subject, tense=_present_or_past(dice), predicate=amount)
@@ -213,18 +214,13 @@ def _duration(dice: Dice) -> Clause:
 
 
 def _population(dice: Dice) -> Clause:
-    noun = dice.pick(pool(("town",)))
-    number = (200 + 50 * dice.below(60)) if noun.english[0] == "village" else (20_000 + 500 * dice.below(900))
-    german, english = grouped(number)
+    town = dice.pick(pool(("town",)))
+    is_village = town.english[0] == "village"
+    german, english = grouped(200 + 50 * dice.below(60) if is_village else 20_000 + 500 * dice.below(900))
+    adjectives = (dice.pick(SUITED[town]),) if dice.chance(0.5) else ()
     return Clause(
         verb=HAVE,
-        subject=draw_object(
-            dice,
-            ("town",),
-            actor="",
-            taken=tuple(n for n in pool(("town",)) if n is not noun),
-            mode="definite",
-        ),
+        subject=Phrase(noun=town, determiner=dice.pick((THE, THIS)), adjectives=adjectives),
         tense=_present_or_past(dice),
         predicate=Fixed(german=f"{german} Einwohner", english=f"{english} inhabitants"),
     )
@@ -232,20 +228,25 @@ def _population(dice: Dice) -> Clause:
 
 def _existence(dice: Dice) -> Clause:
     noun = dice.pick(_URBAN)
-    where = draw_place(dice, dice.pick(places_tagged(("town",))), is_goal=False, actor="")
-    number = 2 + dice.below(6)
-    what = draw_object(dice, ("dining",), actor="", taken=(), mode="plain")
     is_plural = dice.chance(0.3)
-    what = replace(
-        what, noun=noun, owner=None, is_plural=is_plural, count=number if is_plural else 0,
-        determiner=BARE if is_plural else A, adjectives=(dice.pick(SUITED[noun]),) if dice.chance(0.4) and SUITED[noun] else (),
-    )  # fmt: skip
-    is_negated = not is_plural and dice.chance(0.2)
-    clause = Clause(
-        verb=EXIST, subject=Person(pronoun="es"), tense=_present_or_past(dice), complements=(what,),
-        is_negated=is_negated, adverbials=(where,),
-    )  # fmt: skip
-    return replace(clause, adverbials=(), front=where) if dice.chance(0.4) else clause
+    what = Phrase(
+        noun=noun,
+        determiner=BARE if is_plural else A,
+        is_plural=is_plural,
+        count=2 + dice.below(6) if is_plural else 0,
+        adjectives=(dice.pick(SUITED[noun]),) if SUITED[noun] and dice.chance(0.4) else (),
+    )
+    where = draw_place(dice, dice.pick(places_tagged(("town",))), is_goal=False, actor="")
+    is_first = dice.chance(0.4)
+    return Clause(
+        verb=EXIST,
+        subject=Person(pronoun="es"),
+        tense=_present_or_past(dice),
+        complements=(what,),
+        is_negated=not is_plural and dice.chance(0.2),
+        adverbials=() if is_first else (where,),
+        front=where if is_first else None,
+    )
 
 
 def _spot(dice: Dice, thing: Noun, *, case: int) -> Adjunct:

@@ -93,11 +93,15 @@ def say_nominal(nominal: Nominal, case: int, *, is_denied: bool = False) -> str:
         return _say_name(nominal, case)
     if isinstance(nominal, Pair):
         return f"{say_nominal(nominal.first, case)} und {say_nominal(nominal.second, case)}"
-    if isinstance(nominal, Relative):
-        return RELATIVE[case][nominal.column]
-    if isinstance(nominal, Asked):
-        return WER[case] if nominal.is_person else "was"
+    if isinstance(nominal, Relative | Asked):
+        return _say_marker(nominal, case)
     return _say_predicate(nominal)
+
+
+def _say_marker(marker: Relative | Asked, case: int) -> str:
+    if isinstance(marker, Relative):
+        return RELATIVE[case][marker.column]
+    return WER[case] if marker.is_person else "was"
 
 
 def _say_name(name: Name, case: int) -> str:

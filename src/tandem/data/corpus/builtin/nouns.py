@@ -39,7 +39,7 @@ der Bäcker, Bäcker | baker | human adult job
 der Polizist, Polizisten, * | policeman, policemen | human adult job arrests
 der Dieb, Diebe | thief, thieves | criminal
 der Gast, Gäste | guest | human adult
-der Arbeiter, Arbeiter | worker | human adult
+der Arbeiter, Arbeiter | worker | human adult builds
 der Bauer, Bauern, * | farmer | human adult job
 der Fahrer, Fahrer | driver | human adult
 der Kellner, Kellner | waiter | human adult job
@@ -55,18 +55,18 @@ der Tourist, Touristen, * | tourist | human adult
 der Kunde, Kunden, * | customer | human adult
 die Dame, Damen | lady | human adult
 der Herr, Herren, *Herrn | gentleman, gentlemen | human adult
-der König, Könige | king | human adult
+der König, Könige | king | human adult builds
 die Königin, Königinnen | queen | human adult
 der Prinz, Prinzen, * | prince | human adult
 die Prinzessin, Prinzessinnen | princess | human adult
 der Pilot, Piloten, * | pilot | human adult job
 die Journalistin, Journalistinnen | journalist | human adult job
-der Ingenieur, Ingenieure | engineer | human adult job
+der Ingenieur, Ingenieure | engineer | human adult job builds
 der Musiker, Musiker | musician | human adult job
 der Trainer, Trainer | coach | human adult teaches
 der Patient, Patienten, * | patient | human adult ill
 der Gärtner, Gärtner | gardener | human adult job
-die Bürgermeisterin, Bürgermeisterinnen | mayor | human adult
+die Bürgermeisterin, Bürgermeisterinnen | mayor | human adult builds
 die Krankenschwester, Krankenschwestern | nurse | human adult job
 """
 

@@ -1,5 +1,6 @@
 """The kinds of sentence, and how often each is drawn."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from tandem.data.corpus.builtin.adverbs import OPENERS, VEHICLES
@@ -83,19 +84,20 @@ def _liking(dice: Dice) -> Sentence:
     )
 
 
+def _fact(dice: Dice) -> Sentence:
+    return Statement(clause=dice.pick(FACTS)(dice))
+
+
+def _complex(dice: Dice) -> Sentence:
+    return dice.pick(COMPLEXES)(dice)
+
+
+_KINDS: tuple[Callable[[Dice], Sentence], ...] = (
+    *(_statement,) * 32, *(_travel,) * 6, *(_fact,) * 14, *(draw_question,) * 14, *(draw_request,) * 4,
+    *(_liking,) * 2, *(_complex,) * 28,
+)  # fmt: skip
+
+
 def draw_sentence(dice: Dice) -> Sentence:
     """Draw one meaning."""
-    luck = dice.below(100)
-    if luck < 32:
-        return _statement(dice)
-    if luck < 38:
-        return _travel(dice)
-    if luck < 52:
-        return Statement(clause=dice.pick(FACTS)(dice))
-    if luck < 66:
-        return draw_question(dice)
-    if luck < 70:
-        return draw_request(dice)
-    if luck < 72:
-        return _liking(dice)
-    return dice.pick(COMPLEXES)(dice)
+    return dice.pick(_KINDS)(dice)

@@ -126,10 +126,8 @@ class Command:
 
     def german(self) -> str:
         """Say it in German."""
-        if self.address.pronoun == "Sie":
-            text = de.say_clause(self.clause, "first")
-        else:
-            text = de.say_command(self.clause)
+        is_polite = self.address.pronoun == "Sie"
+        text = de.say_clause(self.clause, "first") if is_polite else de.say_command(self.clause)
         return _finish(text + self.address.german(), ".")
 
     def clauses(self) -> tuple[Clause, ...]:

@@ -1,8 +1,9 @@
 """The verbs: principal parts in both languages, who does them to what, and how they behave.
 
-Flags: unwished (no modal), sudden (past only), once (no habit), unwilled (neither planned nor wanted), sensed and skill (a state with a
-past, one with a span), known (its object is), kinds (its object is a kind of thing), state (no progressive), past (simple past even in speech), at= (kinds of places where it is done), how= (adverbs of
-manner that suit it), passive (makes a natural passive), swap (the German subject is the English object).
+Flags on time: state (no progressive), sensed (a state with a plain past), skill (a state that lasts), sudden (past
+only), epoch (years ago), once (no habit), unwilled (neither future nor modal), unwished (no modal), past (simple past
+even in speech). On objects: known (definite), kinds (bare plural), single (no plural), foreign (not one's own), swap (it
+is the German subject). Others: passive (makes a natural one), at= (places where it is done), how= (manners that suit it).
 """
 
 from tandem.data.corpus.builtin.words import Verb, verb_from_line
@@ -73,7 +74,7 @@ fressen frisst fraß gefressen | eat ate eaten | farm | acc feed |
 trinken trinkt trank getrunken | drink drank drunk | person | acc drink |
 lesen liest las gelesen | read read read | person | acc text | at=home,open,dining how=aufmerksam,langsam
 schreiben schreibt schrieb geschrieben | write wrote written | adult | acc written | at=home,study passive
-kaufen | buy bought bought | adult | acc ware food produce drink plant | passive
+kaufen | buy bought bought | adult | acc ware food produce drink plant | passive foreign
 verkaufen | sell sold sold | adult | acc ware vehicle | passive once
 suchen | look | person | acc=for thing small pet |
 finden findet fand gefunden | find found found | person | acc thing small pet | passive sudden
@@ -81,7 +82,7 @@ verlieren verliert verlor verloren | lose lost lost | person | acc small | sudde
 brauchen | need | person | acc ware thing device | state past
 holen | fetch | person | acc thing drink |
 tragen trägt trug getragen | carry | person | acc packed sent furniture |
-tragen trägt trug getragen | wear wore worn | person | acc garment headgear |
+tragen trägt trug getragen | wear wore worn | person | acc garment headgear | single
 öffnen | open | person | acc opened | passive how=vorsichtig,langsam,leise
 schließen schließt schloss geschlossen | close | person | acc opened | passive how=vorsichtig,langsam,leise
 reparieren | repair | adult | acc fixable | passive
@@ -90,7 +91,7 @@ waschen wäscht wusch gewaschen | wash | person | acc washable | passive
 bügeln | iron | adult | acc ironed |
 malen | paint | person | acc painted |
 zeichnen | draw drew drawn | person | acc plant animal sight |
-bauen | build built built | adult | acc building built | passive once sudden
+bauen | build built built | builds | acc building built | passive once sudden epoch
 besuchen | visit | person | acc friend kin sight |
 kennen kennt kannte gekannt | know knew known | person | acc person town sight watched | state past known
 treffen trifft traf getroffen | meet met met | person | acc person | at=open,dining,building
@@ -102,8 +103,8 @@ fotografieren | photograph | person | acc sight animal person |
 an-rufen ruft rief gerufen | phone | person | acc person |
 ein-laden lädt lud geladen | invite | adult | acc person | passive
 ab-holen | pick +up | adult | acc person sent | passive
-an-ziehen zieht zog gezogen | put put put +on | person | acc garment |
-aus-ziehen zieht zog gezogen | take took taken +off | person | acc garment |
+an-ziehen zieht zog gezogen | put put put +on | person | acc garment | single
+aus-ziehen zieht zog gezogen | take took taken +off | person | acc garment | single
 an-machen | turn +on | person | acc switched | known
 aus-machen | turn +off | person | acc switched | known
 vergessen vergisst vergaß vergessen | forget forgot forgotten | person | acc thing small | sudden
@@ -116,9 +117,9 @@ schneiden schneidet schnitt geschnitten | cut cut cut | person | acc cut |
 backen backt backte gebacken | bake | person | acc baked | passive
 kochen | cook | adult | acc meal |
 probieren | try | person | acc food |
-bestellen | order | adult | acc menu drink | passive
+bestellen | order | adult | acc menu drink | passive foreign
 bezahlen | pay paid paid | adult | acc bill | passive
-mieten | rent | adult | acc rented driven | once
+mieten | rent | adult | acc rented driven | once foreign
 füttern | feed fed fed | person | acc pet farm | passive
 jagen | chase | hunter | acc prey |
 fangen fängt fing gefangen | catch caught caught | hunter | acc prey | sudden
@@ -134,7 +135,7 @@ organisieren | organise | adult | acc event | passive once
 ab-sagen | cancel | adult | acc event | passive once
 gewinnen gewinnt gewann gewonnen | win won won | person | acc won | sudden
 verpassen | miss | person | acc carriage | sudden
-verlassen verlässt verließ verlassen | leave left left | person | acc room town building | how=leise,schnell,heimlich known
+verlassen verlässt verließ verlassen | leave left left | person | acc room town building | how=leise,schnell known
 bewundern | admire | person | acc sight plant job |
 begrüßen | greet | person | acc human | how=höflich,herzlich
 stören | disturb | person | acc adult | unwilled known

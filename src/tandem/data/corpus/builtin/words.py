@@ -60,7 +60,7 @@ class Adjective:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """A place for a complement: its German preposition (or none) and case, its English preposition, what may fill it."""
+    """A place for a complement: German preposition (or none) and case, English preposition, what may fill it."""
 
     preposition: str
     case: int

@@ -1,0 +1,38 @@
+"""What README.md tells people to type is there."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+MAKEFILE = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^tandem ((?:[a-z]+ ?)+?)(?= recipes|  |\n| multi30k)", README, flags=re.MULTILINE)
+
+
+def test_the_readme_has_commands() -> None:
+    assert {"config show", "data prepare", "data inspect", "data list", "data get"} <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("words", sorted(set(COMMANDS)))
+def test_every_command_has_help(words: str) -> None:
+    command = [str(Path(sys.executable).with_name("tandem")), *words.split(), "--help"]
+    assert "Usage" in subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"^make ([a-z]+)", README, flags=re.MULTILINE))))
+def test_every_make_target_is_there(target: str) -> None:
+    assert re.search(rf"^{target}:", MAKEFILE, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"\]\(((?!http)[^)]+)\)", README))))
+def test_every_link_leads_somewhere(path: str) -> None:
+    assert (REPOSITORY / path).exists()
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"recipes/[a-z0-9-]+\.yaml", README))))
+def test_every_recipe_named_is_there(path: str) -> None:
+    assert (REPOSITORY / path).is_file()
