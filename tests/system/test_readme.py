@@ -10,7 +10,7 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 MAKEFILE = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^tandem ((?:[a-z]+ ?)+?)(?= recipes|  |\n| multi30k)", README, flags=re.MULTILINE)
+COMMANDS = re.findall(r"^tandem ([a-z]+ [a-z]+)", README, flags=re.MULTILINE)
 
 
 def test_the_readme_has_commands() -> None:

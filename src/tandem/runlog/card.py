@@ -139,7 +139,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """How many pairs one normalisation mended."""
+    """How many sentences one normalisation mended."""
 
     name: str
     count: int

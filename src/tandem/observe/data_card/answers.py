@@ -66,11 +66,11 @@ def sizes(card: DataCard) -> tuple[Size, ...]:
 
 
 def mended(card: DataCard) -> str:
-    """How many pairs were mended and kept, by kind."""
+    """How many sentences were mended and kept, by kind."""
     if not card.changed:
         return "Mended: nothing."
     each = ", ".join(f"{change.name} in {count(change.count)}" for change in card.changed)
-    return f"Mended pairs: {each}."
+    return f"Mended sentences: {each}."
 
 
 def lengths_note(card: DataCard) -> str:
@@ -89,6 +89,8 @@ def lengths_note(card: DataCard) -> str:
 def _files(card: DataCard) -> str:
     names = [file.name for corpus in card.corpora for file in corpus.files]
     compressed = sum(name.endswith(COMPRESSED) for name in names)
+    if not names:
+        return "made by the built-in grammar"
     return _plural(len(names), "file") + (f", {count(compressed)} compressed" if compressed else "")
 
 

@@ -39,6 +39,7 @@ def dropped_figure(*, read: int, kept: int, dropped: Sequence[Dropped]) -> Figur
             "domain": [0, bottom - 0.6 / rows],
             "anchor": "x2",
             "autorange": "reversed",
+            "visible": bool(dropped),
             **NAMES,
         },
         "barmode": "stack",

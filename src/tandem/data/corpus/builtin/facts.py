@@ -106,11 +106,9 @@ def _feeling(dice: Dice) -> Clause:
 
 def _description(dice: Dice) -> Clause:
     noun = dice.pick(_DESCRIBED)
-    subject = draw_object(dice, tuple(noun.tags), actor="ich", taken=(), mode="definite")
-    subject = replace(subject, adjectives=())
-    suited = SUITED[subject.noun]
-    if not suited:
-        return _feeling(dice)
+    is_plural = not noun.is_mass and dice.chance(0.25)
+    subject = Phrase(noun=noun, determiner=dice.pick((THE, THE, THIS)), is_plural=is_plural)
+    suited = SUITED[noun]
     intensifier = dice.pick(INTENSIFIERS) if dice.chance(0.5) else None
     quality = Quality(adjective=dice.pick(suited), intensifier=intensifier)
     if not quality.adjective.is_graded:

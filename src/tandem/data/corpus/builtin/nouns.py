@@ -2,7 +2,7 @@
 
 from tandem.data.corpus.builtin.words import Noun, Place, noun_from_line, place_from_line
 
-__all__ = ["NOUNS", "PLACES", "TAGGED", "nouns_tagged"]
+__all__ = ["NOUNS", "PLACES", "nouns_tagged"]
 
 _PEOPLE = """
 der Mann, Männer | man, men | human adult
@@ -340,10 +340,6 @@ NOUNS: tuple[Noun, ...] = (
     ),
     *(place.noun for place in PLACES),
 )
-TAGGED: dict[str, tuple[Noun, ...]] = {
-    tag: tuple(noun for noun in NOUNS if tag in noun.tags)
-    for tag in sorted({tag for noun in NOUNS for tag in noun.tags})
-}
 
 
 def nouns_tagged(*tags: str) -> tuple[Noun, ...]:

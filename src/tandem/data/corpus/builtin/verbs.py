@@ -2,8 +2,8 @@
 
 Flags on time: state (no progressive), sensed (a state with a plain past), skill (a state that lasts), sudden (past
 only), epoch (years ago), once (no habit), unwilled (neither future nor modal), unwished (no modal), past (simple past
-even in speech). On objects: known (definite), kinds (bare plural), single (no plural), foreign (not one's own), swap (it
-is the German subject). Others: passive (makes a natural one), at= (places where it is done), how= (manners that suit it).
+even in speech). On objects: known (definite), kinds (bare plural), single (no plural), foreign (not one's own),
+swap (it is the German subject). Others: passive (makes a natural one), at= (where it is done), how= (manners).
 """
 
 from tandem.data.corpus.builtin.words import Verb, verb_from_line

@@ -34,7 +34,7 @@ from tandem.data.corpus.builtin.german import (
         ("essen isst aß gegessen", "esse isst isst essen esst essen"),
         ("lesen liest las gelesen", "lese liest liest lesen lest lesen"),
         ("geben gibt gab gegeben", "gebe gibst gibt geben gebt geben"),
-        ("unterhalten unterhält unterhielt unterhalten", "unterhalte unterhältst unterhält unterhalten unterhaltet unterhalten"),
+        ("halten hält hielt gehalten", "halte hältst hält halten haltet halten"),
         ("ein-laden lädt lud geladen", "lade lädst lädt laden ladet laden"),
         ("sein ist war gewesen s", "bin bist ist sind seid sind"),
         ("haben hat hatte gehabt", "habe hast hat haben habt haben"),
@@ -97,8 +97,8 @@ def test_infinitives_with_zu_and_imperatives(parts: str, zu_infinitive: str, imp
         (noun_forms(2, "Auto", "Autos"), "Auto Auto Auto Autos Autos Autos Autos Autos"),
         (noun_forms(2, "Haus", "Häuser"), "Haus Haus Haus Hauses Häuser Häuser Häusern Häuser"),
         (noun_forms(0, "Lehrer", "Lehrer"), "Lehrer Lehrer Lehrer Lehrers Lehrer Lehrer Lehrern Lehrer"),
-        (noun_forms(2, "Geheimnis", "Geheimnisse"), "Geheimnis Geheimnis Geheimnis Geheimnisses Geheimnisse Geheimnisse Geheimnissen Geheimnisse"),
-        (noun_forms(0, "Student", "Studenten", oblique="Studenten"), "Student Studenten Studenten Studenten Studenten Studenten Studenten Studenten"),
+        (noun_forms(2, "Ei", "Eier"), "Ei Ei Ei Eies Eier Eier Eiern Eier"),
+        (noun_forms(0, "Bär", "Bären", oblique="Bären"), "Bär Bären Bären Bären Bären Bären Bären Bären"),
         (noun_forms(0, "Herr", "Herren", oblique="Herrn"), "Herr Herrn Herrn Herrn Herren Herren Herren Herren"),
     ],
 )  # fmt: skip
@@ -117,6 +117,10 @@ def test_nouns_are_declined(forms: tuple[str, ...], expected: str) -> None:
 def test_adjective_endings(declension: str, table: str) -> None:
     expected = tuple(tuple(row.split()) for row in table.split(" | "))
     assert ADJECTIVE_ENDINGS[declension] == expected
+
+
+def test_a_noun_in_nis_doubles_its_s_in_the_genitive() -> None:
+    assert noun_forms(2, "Geheimnis", "Geheimnisse")[GEN] == "Geheimnisses"
 
 
 def test_articles_and_possessives_are_declined() -> None:

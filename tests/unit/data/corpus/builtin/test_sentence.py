@@ -70,12 +70,15 @@ WEBER = Name(text="Weber", pronoun="er", title="Mr")
 ICH, DU, SIE = Person(pronoun="ich"), Person(pronoun="du"), Person(pronoun="Sie")
 YESTERDAY = Adverb(german="gestern", english="yesterday", kind="time")
 READ = verb("lesen", "read")
+INTO_FOREST = Adjunct(preposition="in", case=ACC, english="into", nominal=the("forest", "quiet"), kind="goal")
+IN_VILLAGE = Adjunct(preposition="in", case=DAT, english="in", nominal=the("village"), kind="place")
 BECAUSE = Conjunction(german="weil", english="because")
 THAT = Conjunction(german="dass", english="that")
 
 STATEMENTS = [
     (
-        Clause(verb=READ, subject=the("woman", "old"), tense=Tense.SPOKEN, complements=(a("book", "new"),), front=YESTERDAY),
+        Clause(verb=READ, subject=the("woman", "old"), tense=Tense.SPOKEN, complements=(a("book", "new"),),
+               front=YESTERDAY),
         "Yesterday the old woman read a new book.",
         "Gestern hat die alte Frau ein neues Buch gelesen.",
     ),
@@ -137,7 +140,7 @@ STATEMENTS = [
     ),
     (
         Clause(verb=MOVES[0], subject=ANNA, tense=Tense.TOLD,
-               adverbials=(Adjunct(preposition="in", case=ACC, english="into", nominal=the("forest", "quiet"), kind="goal"),)),
+               adverbials=(INTO_FOREST,)),
         "Anna went into the quiet forest.",
         "Anna ging in den ruhigen Wald.",
     ),
@@ -160,7 +163,7 @@ STATEMENTS = [
     ),
     (
         Clause(verb=EXIST, subject=Person(pronoun="es"), tense=Tense.HABIT, complements=(a("museum", "old"),),
-               is_negated=True, front=Adjunct(preposition="in", case=DAT, english="in", nominal=the("village"), kind="place")),
+               is_negated=True, front=IN_VILLAGE),
         "In the village there is no old museum.",
         "Im Dorf gibt es kein altes Museum.",
     ),
@@ -197,7 +200,8 @@ def related(head: str, clause: Clause) -> Phrase:
 
 RELATIVES = [
     (
-        related("man", Clause(verb=READ, subject=Relative(column=0, is_person=True), tense=Tense.NOW, complements=(a("letter"),))),
+        related("man", Clause(verb=READ, subject=Relative(column=0, is_person=True), tense=Tense.NOW,
+                              complements=(a("letter"),))),
         "The man who is reading a letter is laughing.",
         "Der Mann, der einen Brief liest, lacht.",
     ),
