@@ -249,7 +249,7 @@ def _ratios(cases: list[Case], sizes: tuple[int, ...]) -> dict[str, float]:
 
 def _write_result(result: Mapping[str, object]) -> Path:
     _RESULTS.mkdir(exist_ok=True)
-    path = _RESULTS / f"{result['date']}-{machine_slug()}.json"
+    path = _RESULTS / f"{result['date']}-prepare-{machine_slug()}.json"
     beside = path.with_suffix(".partial")
     beside.write_text(json.dumps(result, indent=1) + "\n")
     return beside.replace(path)

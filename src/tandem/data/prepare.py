@@ -9,6 +9,7 @@ from pathlib import Path
 from tandem.artefact import JsonValue, fingerprint
 from tandem.config import Corpus, Recipe, write_recipe
 from tandem.data.card import measure_card
+from tandem.data.corpus.builtin import GRAMMAR_VERSION
 from tandem.data.corpus.clean import Cleaner
 from tandem.data.corpus.cleaned import CleanRules, clean_corpora
 from tandem.data.corpus.files import CorpusFiles, checksums, find_files
@@ -105,7 +106,12 @@ class _Inputs:
         """What the text of a corpus depends on."""
         builtin = files.corpus.builtin
         if builtin is not None:
-            return {"builtin": builtin.split, "pairs": builtin.pairs, "seed": seed, "grammar": "1"}
+            return {
+                "builtin": builtin.split,
+                "pairs": builtin.pairs,
+                "seed": seed,
+                "grammar": GRAMMAR_VERSION,
+            }
         shape = "tsv" if files.corpus.tsv is not None else "lines"
         return {shape: [self.sums[path] for path in files.paths], "name": files.name}
 

@@ -1,5 +1,6 @@
 """A subword model: sentences to pieces and back. Two kinds: SentencePiece, and text that is segmented already."""
 
+from array import array
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -73,6 +74,7 @@ class SentencePieceModel:
         self.path = path
         self._spoken = size
         self._type = id_type(padded(self.pieces))
+        self._code = self._type.char
         self._words = WordIds(self._encode_whole) if by_word else None
 
     def encode(self, sentences: Sequence[str]) -> Ragged:
@@ -101,7 +103,7 @@ class SentencePieceModel:
         return [int(piece) for piece in ids if int(piece) not in marks and int(piece) < self._spoken]
 
     def _encode_whole(self, sentence: str) -> bytes:
-        return np.array(self._processor.encode(sentence), dtype=self._type).tobytes()
+        return array(self._code, self._processor.encode(sentence)).tobytes()
 
 
 def _special_ids(processor: sentencepiece.SentencePieceProcessor, size: int) -> SpecialIds:

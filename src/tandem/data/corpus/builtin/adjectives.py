@@ -68,7 +68,7 @@ lecker | delicious | food
 heiß | hot | hot
 kalt, kälter, kältest | cold | drink hot
 warm, wärmer, wärmst | warm | hot baked
-süß | sweet | fruit baked
+süß | sweet | fruit sweet
 reif | ripe | fruit
 schnell | fast | vehicle farm
 langsam | slow | carriage

@@ -5,7 +5,7 @@ from tandem.data.corpus.builtin.words import Adverb
 
 __all__ = [
     "CITIES",
-    "CLOCK",
+    "CLOCK", "DATES",
     "FAR",
     "FEMALE_NAMES",
     "HABITS",
@@ -100,9 +100,9 @@ eines Morgens | one morning
 vor vielen Jahren | many years ago
 vor langer Zeit | a long time ago
 """),
-    *(_time(f"im {month}", f"in {english}") for month, english in _MONTHS),
 )  # fmt: skip
 YEARS = tuple(_time(f"im Jahr {year}", f"in {year}") for year in range(1920, 2020))
+DATES = (*YEARS[70:], *(_time(f"im {month}", f"in {english}") for month, english in _MONTHS))
 HABITS = (
     *_adverbs("time", """
 jeden Tag | every day
@@ -183,7 +183,6 @@ gut | well
 INTENSIFIERS = _adverbs("degree", """
 sehr | very
 ziemlich | quite
-zu | too
 wirklich | really
 """)  # fmt: skip
 VEHICLES = _adverbs("with", """

@@ -5,6 +5,7 @@ from functools import cache
 
 from tandem.data.corpus.builtin.adverbs import (
     CLOCK,
+    DATES,
     FAR,
     HABITS,
     MANNERS,
@@ -25,6 +26,7 @@ from tandem.data.corpus.builtin.draw import (
     pronoun_of,
 )
 from tandem.data.corpus.builtin.german import ACC
+from tandem.data.corpus.builtin.german_clause import agreement
 from tandem.data.corpus.builtin.meaning import (
     EVERY,
     Adverbial,
@@ -134,7 +136,7 @@ def past_setting(dice: Dice, verb: Verb, subject: Nominal, *, is_negated: bool =
     if is_negated or dice.chance(0.65):
         return Setting(tense=Tense.SPOKEN, when=(dice.pick(SPOKEN_PAST),), is_negated=is_negated)
     is_dated = bool({"once", "cities"} & verb.flags) and dice.chance(0.7)
-    return Setting(tense=Tense.TOLD, when=(dice.pick(YEARS if is_dated else TOLD_PAST),))
+    return Setting(tense=Tense.TOLD, when=(dice.pick(DATES if is_dated else TOLD_PAST),))
 
 
 def _modal_setting(dice: Dice, verb: Verb, *, is_negated: bool) -> Setting:
@@ -170,7 +172,7 @@ def complete(
             slot,
             actor=owner,
             taken=taken,
-            mode=_mode(verb, slot, setting, is_known=is_known),
+            mode=_mode(verb, slot, setting, is_known=is_known, is_shared=agreement(subject) >= 3),
             may_name=not is_named,
         )
         if isinstance(nominal, Phrase):
@@ -202,8 +204,10 @@ def _settle(dice: Dice, verb: Verb, setting: Setting) -> tuple[Adverb, ...]:
     return when
 
 
-def _mode(verb: Verb, slot: Slot, setting: Setting, *, is_known: bool) -> str:
+def _mode(verb: Verb, slot: Slot, setting: Setting, *, is_known: bool, is_shared: bool) -> str:
     is_object = not slot.preposition and slot.case == ACC
+    if is_shared and "single" in verb.flags:
+        return "each"
     if is_known or "known" in verb.flags or (setting.is_negated and not is_object):
         return "definite"
     for name in ("kinds", "single"):

@@ -131,10 +131,11 @@ def _someone(dice: Dice) -> tuple[Nominal, Person]:
             return subject, Person(pronoun=pronoun)
 
 
-def _someone_else(dice: Dice) -> Nominal:
+def _someone_else(dice: Dice, first: Nominal) -> Nominal:
     """Draw somebody who cannot be taken for the one just named."""
-    subject = draw_subject(dice, ("person",), is_definite=True)
-    return draw_name(dice) if isinstance(subject, Person) else subject
+    other = draw_subject(dice, ("person",), is_definite=True)
+    is_mistakable = isinstance(other, Person) or bool(set(_nouns(first)) & set(_nouns(other)))
+    return draw_name(dice) if is_mistakable else other
 
 
 def _ordered(
@@ -158,7 +159,7 @@ def _reason(dice: Dice) -> Sentence:
     subject, back = _someone(dice)
     tense = dice.pick((Tense.HABIT, Tense.SPOKEN))
     setting = Setting(tense=tense, modal=Modal.CAN, is_negated=True)
-    main = complete(dice, dice.pick(_EFFORTS), subject, setting)
+    main = complete(dice, dice.pick(_EFFORTS), subject, setting, is_known=True)
     burden = _burden(dice, back, tense)
     return _ordered(dice, conjunction=_BECAUSE, main=main, subordinate=burden, back=back)
 
@@ -200,14 +201,15 @@ def _concession(dice: Dice) -> Sentence:
 
 def _condition(dice: Dice) -> Sentence:
     subject, back = _someone(dice)
-    main = complete(dice, dice.pick(_DOINGS), subject, Setting(tense=dice.pick((Tense.HABIT, Tense.FUTURE))))
+    main = complete(dice, dice.pick(_EFFORTS), subject, Setting(tense=dice.pick((Tense.HABIT, Tense.FUTURE))))
     main = replace(main, adverbials=tuple(a for a in main.adverbials if a.kind != "time"))
     has_time = Clause(verb=_HAS_TIME, subject=back, tense=Tense.HABIT)
     return _ordered(dice, conjunction=_IF, main=main, subordinate=has_time, back=back)
 
 
 def _meanwhile(dice: Dice) -> Sentence:
-    first, second = draw_subject(dice, ("person",), is_definite=True), _someone_else(dice)
+    first = draw_subject(dice, ("person",), is_definite=True)
+    second = _someone_else(dice, first)
     tense = dice.pick((Tense.NOW, Tense.WAS_DOING))
     if dice.chance(0.4) or first == second:
         arrival = complete(dice, dice.pick(_ARRIVING), first, Setting(tense=Tense.TOLD))
@@ -234,7 +236,7 @@ def _sequence(dice: Dice) -> Sentence:
 def _report(dice: Dice) -> Sentence:
     subject = draw_subject(dice, ("person",), is_definite=True)
     about = dice.pick(_DOINGS)
-    other = draw_subject(dice, ("person",), is_definite=True)
+    other = _someone_else(dice, subject)
     if dice.chance(0.5):
         verb = dice.pick(_SAID_NOW)
         setting = draw_setting(dice, about, other)
@@ -253,11 +255,13 @@ def _wonder(dice: Dice) -> Sentence:
     verb = dice.pick(WONDERS)
     subject = draw_subject(dice, ("person",), is_definite=True)
     about = dice.pick(_DOINGS)
-    other = draw_subject(dice, ("person",), is_definite=True)
+    other = _someone_else(dice, subject)
     setting = draw_setting(dice, about, other)
+    if setting.is_negated:
+        setting = Setting(tense=Tense.NOW)
     is_negated = verb.german.infinitive == "wissen"
     main = Clause(verb=verb, subject=subject, tense=Tense.HABIT, is_negated=is_negated)
-    clause = complete(dice, about, other, replace(setting, is_negated=False), taken=_nouns(subject))
+    clause = complete(dice, about, other, setting, taken=_nouns(subject))
     return Complex(main=main, conjunction=_WHETHER, subordinate=clause)
 
 
@@ -287,13 +291,13 @@ def _errand(dice: Dice) -> Sentence:
 
 
 def _joined(dice: Dice) -> Sentence:
-    first_verb = dice.pick(_DOINGS)
-    second_verb = dice.pick([verb for verb in _DOINGS if verb is not first_verb])
+    first_verb = dice.pick(_EFFORTS)
+    second_verb = dice.pick([verb for verb in _EFFORTS if verb is not first_verb])
     subject = draw_subject(dice, ("person",), is_definite=True)
     is_shared = dice.chance(0.6)
     tense = _past(subject) if is_shared else dice.pick((Tense.NOW, _past(subject)))
     first = complete(dice, first_verb, subject, Setting(tense=tense))
-    other = _someone_else(dice)
+    other = _someone_else(dice, subject)
     if not is_shared and other != subject:
         second = complete(dice, second_verb, other, Setting(tense=tense))
         return Joined(first=first, conjunction=_AND if dice.chance(0.4) else _BUT, second=second)

@@ -46,6 +46,7 @@ _DEFINITE = (*(THE,) * 6, THIS, _OWN)
 _MASS = (*(BARE,) * 6, *(THE,) * 4, THIS)
 _OWNED = frozenset({"ware", "thing", "small", "kin", "friend", "pet", "owned", "clothes", "planned", "home"})
 _SUBJECT_PRONOUNS = ("ich", "er", "sie", "wir", "sie alle")
+_OWNERS = frozenset({"ich", "du", "er", "sie", "wir", "ihr", "sie alle", "Sie"})
 _SINGLE = frozenset({"sole", "room", "building"})
 _TRIES = 8  # a class may hold one noun alone
 _SPOKEN = frozenset({"ich", "du", "wir", "ihr", "Sie"})
@@ -115,7 +116,7 @@ def draw_phrase(dice: Dice, noun: Noun, *, options: tuple[Determiner | None, ...
     determiner = dice.pick(options)
     if "kin" in tags:
         determiner = _OWN
-    if determiner is _OWN and (not tags & _OWNED or actor in ("", "es", "er/it", "sie/it")):
+    if determiner is _OWN and (not tags & _OWNED or actor not in _OWNERS):
         if "kin" in tags:
             return _draw_kin(dice, noun)
         determiner = THE
@@ -156,7 +157,7 @@ def _draw_many(dice: Dice, noun: Noun, *, options: tuple[Determiner | None, ...]
     if "paired" in noun.tags and determiner not in (THIS, _OWN):
         determiner = THE
     if determiner is _OWN or "kin" in noun.tags:
-        determiner = possessive(actor or "ich") if noun.tags & _OWNED else THE
+        determiner = possessive(actor if actor in _OWNERS else "ich") if noun.tags & _OWNED else THE
     count = 0
     if determiner in (THE, BARE) and "paired" not in noun.tags and dice.chance(0.3):
         count = 2 + dice.below(5 if "person" in noun.tags else 11)
@@ -209,13 +210,15 @@ def draw_object(
     dice: Dice, tags: tuple[str, ...], *, actor: str, taken: tuple[Noun, ...], mode: str = "free"
 ) -> Phrase:
     """Draw a phrase of these classes; mode plain keeps to what kein can deny, definite to what is known,
-    kinds to a kind of thing, single to one of them, people leaves out bare plurals.
+    kinds to a kind of thing, single to one of them, each to one for each of several, people leaves out bare plurals.
     """
     noun = dice.pick(pool(tags))
     for _ in range(_TRIES):
         if noun not in taken:
             break
         noun = dice.pick(pool(tags))
+    if mode == "each":
+        return Phrase(noun=noun, determiner=possessive(actor) if actor else THE, is_plural=True)
     if mode == "kinds":
         return Phrase(
             noun=noun,
@@ -242,7 +245,7 @@ def draw_place(dice: Dice, place: Place, *, is_goal: bool, actor: str) -> Adjunc
     """Draw in the old park, or with `is_goal` into it."""
     noun = place.noun
     determiner = THE
-    if noun.tags & frozenset({"owned", "home"}) and actor in german_owners and dice.chance(0.3):
+    if noun.tags & frozenset({"owned", "home"}) and actor in _OWNERS and dice.chance(0.3):
         determiner = possessive(actor)
     elif dice.chance(0.05):
         determiner = THIS
@@ -252,9 +255,6 @@ def draw_place(dice: Dice, place: Place, *, is_goal: bool, actor: str) -> Adjunc
     return Adjunct(
         preposition=german, case=case, english=english, nominal=phrase, kind="goal" if is_goal else "place"
     )
-
-
-german_owners = frozenset({"ich", "du", "er", "sie", "wir", "ihr", "sie alle", "Sie"})
 
 
 def draw_city(dice: Dice, *, is_goal: bool) -> Adverb:

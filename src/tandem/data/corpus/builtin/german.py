@@ -197,11 +197,13 @@ class GermanVerb:
     def imperative(self) -> str:
         """Return the form that commands du, without its prefix: lies, warte, komm."""
         bare = self.infinitive.removeprefix(self.prefix)
+        if bare in _IRREGULAR_IMPERATIVE:
+            return _IRREGULAR_IMPERATIVE[bare]
         stem = _stem(bare)
         second = self.present[1]
         if "i" in second and not second.startswith(stem):
             return second.removesuffix("t" if stem.endswith(_SIBILANTS) else "st")
-        if stem.endswith("el"):
+        if bare.endswith("eln"):
             return stem[:-2] + "le"
         return stem + "e"
 
@@ -212,6 +214,7 @@ class GermanVerb:
         return f"{self.prefix}zu{bare}" if self.prefix else f"zu {bare}"
 
 
+_IRREGULAR_IMPERATIVE = {"sein": "sei", "werden": "werde", "wissen": "wisse"}
 _IRREGULAR_PRESENT = {
     "sein": ("bin", "bist", "ist", "sind", "seid", "sind"),
     "haben": ("habe", "hast", "hat", "haben", "habt", "haben"),
@@ -243,7 +246,7 @@ def present_of(infinitive: str, third: str = "") -> tuple[str, ...]:
         return _IRREGULAR_PRESENT[infinitive]
     stem = _stem(infinitive)
     e = "e" if _needs_e(stem) else ""
-    first = stem[:-2] + "le" if stem.endswith("el") else stem + "e"
+    first = stem[:-2] + "le" if infinitive.endswith("eln") else stem + "e"
     second = stem + ("t" if stem.endswith(_SIBILANTS) else e + "st")
     regular = stem + e + "t"
     if third and third != regular:
@@ -254,7 +257,7 @@ def present_of(infinitive: str, third: str = "") -> tuple[str, ...]:
 
 def preterite_of(third: str) -> tuple[str, ...]:
     """Conjugate the simple past from its er-form: kaufte, ging, fand."""
-    if third.endswith("te"):
+    if third.endswith("e"):
         return (third, third + "st", third, third + "n", third + "t", third + "n")
     e = "e" if third[-1] in "dt" else ""
     second = third + ("est" if e or third.endswith(_SIBILANTS) else "st")

@@ -55,7 +55,6 @@ Order = Literal["second", "first", "last"]
 _HABEN = verb_from_parts("haben hat hatte gehabt")
 _SEIN = verb_from_parts("sein ist war gewesen s")
 _WERDEN = verb_from_parts("werden wird wurde geworden s")
-_WURDE = ("wurde", "wurdest", "wurde", "wurden", "wurdet", "wurden")
 _MODALS = {
     Modal.CAN: (present_of("können"), preterite_of("konnte")),
     Modal.MUST: (present_of("müssen"), preterite_of("musste")),
@@ -181,7 +180,7 @@ def _verb_group(clause: Clause, row: int) -> tuple[str, str, bool]:
         infinitive = f"{verb.participle} werden" if clause.is_passive else verb.infinitive
         return _MODALS[clause.modal][tense in _PAST][row], infinitive, False
     if clause.is_passive:
-        return (_WURDE if tense in _PAST else _WERDEN.present)[row], verb.participle, False
+        return (_WERDEN.preterite if tense in _PAST else _WERDEN.present)[row], verb.participle, False
     if tense is Tense.FUTURE:
         return _WERDEN.present[row], verb.infinitive, False
     if tense in _SIMPLE_PAST or (tense is Tense.SPOKEN and "past" in clause.verb.flags):

@@ -94,7 +94,7 @@ die Schlange, Schlangen | snake | animal wild
 _FOOD = """
 das Brot, - | bread | food mass baked cut feed
 der Käse, - | cheese | food mass cut raw
-das Fleisch, - | meat | food mass cut meal raw menu
+das Fleisch, -, Fleisch | meat | food mass cut meal raw menu
 der Reis, - | rice | food mass meal menu
 der Fisch, - | fish | food mass meal raw menu
 der Honig, - | honey | food mass
@@ -114,13 +114,13 @@ die Tomate, Tomaten | tomato, tomatoes | food cut
 die Karotte, Karotten | carrot | food cut meal feed
 die Zwiebel, Zwiebeln | onion | produce cut
 das Ei, Eier | egg | food meal
-der Kuchen, Kuchen | cake | food baked cut menu
+der Kuchen, Kuchen | cake | food baked sweet cut menu
 die Suppe, Suppen | soup | food meal hot menu
 der Salat, Salate | salad | food menu
 die Pizza, Pizzas | pizza | food baked cut menu
 die Wurst, Würste | sausage | food cut raw menu
 das Brötchen, Brötchen | roll | food baked menu
-der Keks, Kekse | biscuit | food baked
+der Keks, Kekse | biscuit | food baked sweet
 """
 
 _DRINKS = """
@@ -185,7 +185,7 @@ der Rock, Röcke | skirt | clothes ware washable ironed
 die Jacke, Jacken | jacket | clothes garment ware washable gift
 der Pullover, Pullover | sweater | clothes garment ware washable gift
 die Mütze, Mützen | cap | clothes headgear ware washable gift
-der Schal, Schals | scarf, scarves | clothes headgear ware washable gift
+der Schal, Schals, Schals | scarf, scarves | clothes headgear ware washable gift
 der Anzug, Anzüge | suit | clothes garment ware ironed
 die Bluse, Blusen | blouse | clothes ware washable ironed gift
 die Krawatte, Krawatten | tie | clothes ware gift
@@ -244,7 +244,7 @@ das Tor, Tore | gate | opened
 
 _IDEAS = """
 die Idee, Ideen | idea | idea proposal
-der Plan, Pläne | plan | idea proposal changed project
+der Plan, Pläne, Plans | plan | idea proposal changed project
 die Frage, Fragen | question | idea answered
 das Problem, Probleme | problem | idea solved
 die Aufgabe, Aufgaben | task | idea solved
@@ -269,11 +269,11 @@ das Spiel, Spiele | game | won
 der Preis, Preise | prize | won
 der Wettbewerb, Wettbewerbe | competition | event won
 die Besprechung, Besprechungen | meeting | event planned
-das Deutsch, - | German | language
-das Englisch, - | English | language
-das Französisch, - | French | language
-das Spanisch, - | Spanish | language
-das Italienisch, - | Italian | language
+das Deutsch, -, Deutsch | German | language
+das Englisch, -, Englisch | English | language
+das Französisch, -, Französisch | French | language
+das Spanisch, -, Spanisch | Spanish | language
+das Italienisch, -, Italienisch | Italian | language
 """
 
 _PLACES = """
@@ -296,7 +296,7 @@ das Museum, Museen, Museums | museum | building sight | in in | in to
 das Kino, Kinos | cinema | building | in at | in to
 das Theater, Theater | theatre | building | in at | in to
 das Restaurant, Restaurants | restaurant | dining | in in | in to
-das Café, Cafés | café | dining | in in | in to
+das Café, Cafés, Cafés | café | dining | in in | in to
 das Hotel, Hotels | hotel | building | in in | zu to
 der Supermarkt, Supermärkte | supermarket | shop retail | in at | in to
 die Bäckerei, Bäckereien | bakery | shop | in in | zu to

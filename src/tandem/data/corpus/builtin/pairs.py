@@ -9,7 +9,10 @@ from tandem.data.corpus.builtin.identity import Split, split_of, stable_hash
 from tandem.data.corpus.builtin.patterns import draw_sentence
 from tandem.errors import TandemError
 
-__all__ = ["builtin_pairs"]
+__all__ = ["GRAMMAR_VERSION", "builtin_pairs"]
+
+GRAMMAR_VERSION = 1
+"""Goes up whenever the same seed gives other sentences, so that prepared data is known to be stale."""
 
 _PATIENCE = 200_000  # fruitless draws in a row after which the grammar counts as exhausted
 _EMPTY = 0

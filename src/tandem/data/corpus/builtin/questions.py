@@ -18,7 +18,10 @@ _ASKABLE = tuple(verb for verb in ACTIONS if {"person", "adult"} & set(verb.subj
 _WITH_OBJECT = tuple(
     verb
     for verb in _ASKABLE
-    if verb.slots and "swap" not in verb.flags and len(pool(verb.slots[-1].tags)) > 2
+    if verb.slots
+    and "swap" not in verb.flags
+    and len(pool(verb.slots[-1].tags)) > 2
+    and "language" not in verb.slots[-1].tags
 )
 _SOMEWHERE = tuple(verb for verb in _ASKABLE if listed(verb, "at=") and "state" not in verb.flags)
 _ASKED_FOR = frozenset(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import cache
 
-from tandem.data.corpus.builtin.adverbs import SPOKEN_PAST
+from tandem.data.corpus.builtin.adverbs import NOW_ADVERBS, SPOKEN_PAST
 from tandem.data.corpus.builtin.circumstance import Setting, complete
 from tandem.data.corpus.builtin.dice import Dice
 from tandem.data.corpus.builtin.draw import draw_name, pool
@@ -45,7 +45,9 @@ def _explain_object(dice: Dice, clause: Clause) -> Clause:
     if any(slot.english for slot in clause.verb.slots[:-1]):
         return clause
     following = [adverbial for adverbial in clause.adverbials if adverbial.kind not in ("often", "already")]
-    if len(following) > 1 or any(adverbial.kind != "time" for adverbial in following):
+    if len(following) > 1 or any(
+        adverbial.kind != "time" or adverbial is NOW_ADVERBS[0] for adverbial in following
+    ):
         return clause
     last = _explain(dice, clause.complements[-1], besides=clause.verb)
     if last is clause.complements[-1]:

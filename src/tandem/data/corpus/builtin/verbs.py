@@ -77,7 +77,7 @@ schreiben schreibt schrieb geschrieben | write wrote written | adult | acc writt
 kaufen | buy bought bought | adult | acc ware food produce drink plant | passive foreign
 verkaufen | sell sold sold | adult | acc ware vehicle | passive once
 suchen | look | person | acc=for thing small pet |
-finden findet fand gefunden | find found found | person | acc thing small pet | passive sudden
+finden findet fand gefunden | find found found | person | acc thing small pet | sudden
 verlieren verliert verlor verloren | lose lost lost | person | acc small | sudden
 brauchen | need | person | acc ware thing device | state past
 holen | fetch | person | acc thing drink |
@@ -140,7 +140,7 @@ bewundern | admire | person | acc sight plant job |
 begrüßen | greet | person | acc human | how=höflich,herzlich
 stören | disturb | person | acc adult | unwilled known
 trösten | comfort | adult | acc young |
-untersuchen | examine | heals | acc ill young | passive how=gründlich,vorsichtig
+untersuchen untersucht untersuchte untersucht | examine | heals | acc ill young | passive how=gründlich,vorsichtig
 unterrichten unterrichtet unterrichtete unterrichtet | teach taught taught | teaches | acc pupil |
 verhaften | arrest | arrests | acc criminal | passive once known
 beobachten | watch | person | acc animal human | passive known
@@ -165,8 +165,8 @@ glauben | believe | person | dat person | state known
 verzeihen verzeiht verzieh verziehen | forgive forgave forgiven | person | dat person | sudden
 gehorchen | obey | pet young | dat adult | state known
 gehören | belong | ware pet owned | dat=to person | state past known
-gefallen gefällt gefiel gefallen | like | person | acc gift clothes sight watched town | state swap past known
-schmecken | like | person | acc food | state swap past known
+gefallen gefällt gefiel gefallen | like | person | acc gift clothes sight watched town | state swap past known foreign
+schmecken | like | person | acc food | state swap past known foreign
 geben gibt gab gegeben | give gave given | person | dat person, acc thing gift sent |
 zeigen | show showed shown | person | dat person, acc thing gift painted |
 schicken | send sent sent | person | dat person, acc sent gift paper |
@@ -189,8 +189,8 @@ sich ärgern | be was been =annoyed | person | über:acc=about bill corrected ex
 sich interessieren | be was been =interested | person | für:acc=in idea tale language sight | state past
 sich erinnern | remember | person | an:acc human told | state known
 sich kümmern | take took taken =care | person | um:acc=of pet farm young ill plant |
-sich beschweren | complain | adult | über:acc=about bill dining exam | unwilled
-sich vor-bereiten bereitet bereitete bereitet | prepare | person | auf:acc=for exam | how=gründlich
+sich beschweren | complain | adult | über:acc=about bill dining exam | unwilled once
+sich vor-bereiten bereitet bereitete bereitet | prepare | person | auf:acc=for exam | how=gründlich once
 sich entschuldigen | apologise | person | bei:dat=to person |
 sich verabschieden | say said said =goodbye | person | von:dat=to person | once
 sich unterhalten unterhält unterhielt unterhalten | chat | person | mit:dat=with person | at=open,dining

@@ -27,7 +27,7 @@ from tandem.data.corpus.builtin.verbs import VERBS
 from tandem.errors import TandemError
 
 SPLITS: tuple[Split, ...] = get_args(Split)
-GOLDEN = "?"
+GOLDEN = "2bf68df3565a559d"
 
 
 @pytest.fixture(scope="module")
