@@ -206,7 +206,6 @@ def _measure(sizes: tuple[int, ...], repetitions: int, progress: Progress) -> li
     with progress.bar("measuring", total=len(cases) * (1 + repetitions), unit="runs") as bar:
         for repetition in range(1 + repetitions):
             for case in cases:
-                bar.note(case.name)
                 _run(case, timed=repetition > 0)
                 bar.advance(1)
                 progress.say(f"{case.name}: {case.latest}")

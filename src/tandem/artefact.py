@@ -1,7 +1,6 @@
 """A folder with a manifest: built beside and renamed, with sizes, checksums, version and fingerprint."""
 
 import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
 from tandem.errors import TandemError
+from tandem.lock import BusyError, beside, locked, read_note
 from tandem.progress import SILENT, Progress
 
 __all__ = [
@@ -44,18 +44,6 @@ _SHELL = re.compile(rb'\{"sha256": "([0-9a-f]{64})", "tandem": (\{.*\})\}\n', re
 _OURS = b'{"sha256": "'
 _SEGMENT = r"(?!\.{1,2}(?:/|$))[^/\\\x00-\x1f\x7f]+"
 _NAME = re.compile(f"{_SEGMENT}(?:/{_SEGMENT})*")
-
-# Locks of this process: a forked worker that outlives a killed builder must not keep the folder locked.
-_held: set[int] = set()
-
-
-def _forget_locks() -> None:
-    for descriptor in _held:
-        os.close(descriptor)
-    _held.clear()
-
-
-os.register_at_fork(after_in_child=_forget_locks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,8 +169,8 @@ def verify(folder: Path, manifest: Manifest, progress: Progress = SILENT) -> Non
 def settle(folder: Path) -> None:
     """Finish or undo a replacement that a crash cut short; does nothing while a builder is at work."""
     folder = folder.resolve()
-    if _beside(folder, "old").exists():
-        with suppress(_BusyError), _locked(folder):
+    if beside(folder, "old").exists():
+        with suppress(BusyError), locked(folder):
             _settle(folder)
 
 
@@ -194,7 +182,7 @@ def building(
     folder = folder.resolve()
     _refuse_foreign(folder, kind=kind)
     identity: dict[str, JsonValue] = {"kind": kind, "version": version, "fingerprint": fingerprint}
-    with explaining_full_disk(folder), _locked(folder) as lock:
+    with explaining_full_disk(folder), locked(folder) as lock:
         _settle(folder)
         build = Build(path=_open_partial(folder, lock, identity))
         yield build
@@ -203,10 +191,6 @@ def building(
         files = _describe_files(build, progress)
         _write_manifest(build.path, {**identity, "facts": dict(build.facts), "files": files})
         _swap(build.path, folder)
-
-
-def _beside(folder: Path, suffix: str) -> Path:
-    return folder.parent / f"{folder.name}.{suffix}"
 
 
 def _sync(path: Path) -> None:
@@ -290,62 +274,9 @@ def _refuse_foreign(folder: Path, *, kind: str) -> None:
         raise TandemError(f"{folder} holds {found}, not {kind}: name another folder, or move it away.")
 
 
-class _BusyError(TandemError):
-    """Another process builds this folder."""
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[int]:
-    path = _beside(folder, "lock")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = _acquire(path)
-    except BlockingIOError:
-        pid = _read_note(path).get("pid", "unknown")
-        raise _BusyError(f"{folder} is being made by process {pid}: wait for it, or stop it.") from None
-    except OSError as error:
-        raise TandemError(
-            f"Cannot write in {folder.parent}: {error.strerror}; use another folder."
-        ) from error
-    _held.add(lock)
-    try:
-        yield lock
-    finally:
-        # A forked child no longer holds it; an interrupted build leaves its note for the one that resumes.
-        if lock in _held:
-            if not _beside(folder, "partial").exists():
-                path.unlink(missing_ok=True)
-            _held.discard(lock)
-            os.close(lock)
-
-
-def _acquire(path: Path) -> int:
-    """Open and lock the file; raises BlockingIOError when another process has it."""
-    while True:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(lock), path.stat()):
-                return lock
-        except FileNotFoundError:
-            pass  # the holder before us removed the file as it let go: this lock would lock nothing
-        except OSError:
-            os.close(lock)
-            raise
-        os.close(lock)
-
-
-def _read_note(path: Path) -> dict[str, JsonValue]:
-    """What the builder that holds, or last held, the lock wrote into it."""
-    note: dict[str, JsonValue] = {}
-    with suppress(FileNotFoundError, ValueError):
-        note = json.loads(path.read_bytes().partition(b"\n")[0])
-    return note
-
-
 def _open_partial(folder: Path, lock: int, identity: Mapping[str, JsonValue]) -> Path:
-    partial = _beside(folder, "partial")
-    note = _read_note(_beside(folder, "lock"))
+    partial = beside(folder, "partial")
+    note = read_note(beside(folder, "lock"))
     if partial.exists() and {**note, "pid": 0} != {**identity, "pid": 0}:
         os.truncate(lock, 0)
         shutil.rmtree(partial)
@@ -382,7 +313,7 @@ def _write_manifest(folder: Path, held: Mapping[str, JsonValue]) -> None:
 
 
 def _settle(folder: Path) -> None:
-    old = _beside(folder, "old")
+    old = beside(folder, "old")
     if old.exists() and folder.exists():
         shutil.rmtree(old)
     elif old.exists():
@@ -391,7 +322,7 @@ def _settle(folder: Path) -> None:
 
 def _swap(partial: Path, folder: Path) -> None:
     if folder.exists():
-        folder.rename(_beside(folder, "old"))
+        folder.rename(beside(folder, "old"))
     partial.rename(folder)
     _sync(folder.parent)
     _settle(folder)

@@ -13,9 +13,6 @@ class Bar(Protocol):
     def advance(self, amount: int) -> None:
         """Say that `amount` more units are done."""
 
-    def note(self, text: str) -> None:
-        """Show a short text beside the bar (a rate, a count)."""
-
 
 class Progress(Protocol):
     """Where long work announces itself."""
@@ -36,9 +33,6 @@ class Silent:
         yield self
 
     def advance(self, amount: int) -> None:
-        """Ignore."""
-
-    def note(self, text: str) -> None:
         """Ignore."""
 
     def say(self, text: str) -> None:

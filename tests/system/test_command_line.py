@@ -75,6 +75,18 @@ def test_inspecting_what_is_not_prepared_says_what_to_do(run: Run) -> None:
     assert "prepare" in complaint
 
 
+def test_a_folder_takes_no_overrides(run: Run, prepared: Path) -> None:
+    assert "name the recipe instead" in run("data", "inspect", str(prepared), "seed=2", code=1).stderr
+
+
+def test_what_the_system_refuses_is_one_sentence_too(run: Run, folder: Path) -> None:
+    (folder / "a-file").write_text("")
+    complaint = run("data", "prepare", "mine.yaml", "data.folder=a-file/below", code=1).stderr
+    assert complaint.startswith("error: ")
+    assert complaint.count("\n") == 1
+    assert "a-file" in complaint
+
+
 def test_a_wrong_key_names_the_right_one(run: Run) -> None:
     complaint = run("data", "prepare", "mine.yaml", "subword.vocabluary=800", code=1).stderr
     assert "subword.vocabulary" in complaint
@@ -110,6 +122,7 @@ def test_the_demo_prepares_shows_and_logs(run: Run, folder: Path) -> None:
     for expected in ("The first update, dealt to two ranks", "Done in", "Try next:", "runs/demo/data.html"):
         assert expected in printed
     assert (folder / "runs" / "demo" / "data.html").is_file()
+    assert (folder / "runs" / "demo" / "data" / "card.json").is_file()
     events = [record.event for record in read_records(folder / "runs" / "demo")]
     assert isinstance(events[0], RunStarted)
     assert isinstance(events[-1], RunFinished)

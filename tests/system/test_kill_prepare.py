@@ -67,9 +67,9 @@ def killed_after(process: subprocess.Popen[bytes], seconds: float) -> bool:
 
 
 def shards(folder: Path) -> dict[str, bytes]:
-    names = ("clean", "subword", "train", "valid", "valid-text")
-    paths = [path for name in names for path in sorted((folder / name).iterdir())]
-    return {f"{path.parent.name}/{path.name}": path.read_bytes() for path in paths}
+    stages = [folder / name for name in ("clean", "subword", "train", "held-out")]
+    paths = [path for stage in stages for path in sorted(stage.rglob("*")) if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
 def test_ten_kills_at_random_moments_change_no_byte(folder: Path) -> None:
@@ -87,5 +87,5 @@ def test_ten_kills_at_random_moments_change_no_byte(folder: Path) -> None:
         kills += killed_after(start(folder, name), moments.uniform(0.2, 0.95) * duration_s)
         finish(start(folder, name))
         assert shards(folder / name) == whole
-        assert not list((folder / name).glob("*.partial"))
+        assert not list((folder / name).rglob("*.partial"))
     assert kills >= KILLS // 2

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from io import TextIOWrapper
 from types import FrameType
 
 import typer
@@ -49,10 +50,19 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 def main() -> None:
     """Run the command line: an error is one sentence on standard error and a non-zero exit."""
     signal.signal(signal.SIGINT, _interrupt)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without UTF-8 shows "?" rather than nothing
     try:
         app()
     except TandemError as error:
         sys.stderr.write(f"error: {error}\n")
+        sys.exit(1)
+    except OSError as error:
+        where = f" {error.filename}" if error.filename else ""
+        sys.stderr.write(
+            f"error: Cannot use{where}: {error.strerror or error}; check the path and your rights to it.\n"
+        )
         sys.exit(1)
     except _Interrupted:
         sys.stderr.write("\ninterrupted: what is finished is kept; run the same command to go on.\n")

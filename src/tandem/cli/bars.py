@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     Progress,
@@ -51,9 +52,6 @@ class _Bar:
     def advance(self, amount: int) -> None:
         self._progress.advance(self._task, amount)
 
-    def note(self, text: str) -> None:
-        self._progress.update(self._task, note=text)
-
 
 class Bars:
     """Bars for a person at a terminal; where the output goes to a file, one line when a piece of work ends."""
@@ -65,7 +63,6 @@ class Bars:
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
             _Amount(),
-            TextColumn("{task.fields[note]}"),
             TimeElapsedColumn(),
             TimeRemainingColumn(elapsed_when_finished=False),
             console=self.console,
@@ -84,15 +81,17 @@ class Bars:
     @contextmanager
     def bar(self, task: str, *, total: int | None = None, unit: str = "") -> Iterator[_Bar]:
         """Open a bar."""
-        number = self._progress.add_task(task, total=total, unit=unit, note="")
+        number = self._progress.add_task(escape(task), total=total, unit=unit)
         begun = time.monotonic()
         yield _Bar(self._progress, number)
         done = self._progress.tasks[number].completed
         self._progress.update(number, total=max(done, 1), completed=max(done, 1))
         if not self.console.is_terminal:
             amount = f": {_count(done, unit)}" if unit else ""
-            self.console.print(f"{task}{amount} ({time.monotonic() - begun:.1f} s)", highlight=False)
+            self.console.print(
+                f"{task}{amount} ({time.monotonic() - begun:.1f} s)", highlight=False, markup=False
+            )
 
     def say(self, text: str) -> None:
         """Print a line above the bars."""
-        self.console.print(text, highlight=False)
+        self.console.print(text, highlight=False, markup=False)

@@ -60,14 +60,14 @@ def schema(
     out: Annotated[Path | None, typer.Option("--out", help="Write to this file instead.")] = None,
 ) -> None:
     """Print the JSON schema of a recipe; editors complete and check keys with it."""
+    from tandem.artefact import write_atomic
     from tandem.config import recipe_schema
-    from tandem.config.write import write_text
 
     text = json.dumps(recipe_schema(), indent=2, ensure_ascii=False)
     if out is None:
         typer.echo(text)
     else:
-        write_text(out, f"{text}\n")
+        write_atomic(out, f"{text}\n".encode())
 
 
 def _print_values(loaded: "LoadedRecipe") -> None:

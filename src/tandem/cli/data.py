@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from tandem.cli.data_get import get_corpus, list_corpora
+from tandem.cli.paths import near
+from tandem.errors import TandemError
 
 __all__ = ["app"]
 
@@ -40,8 +42,8 @@ def prepare(
         prepared = prepare_data(loaded.recipe, workers=workers or cores(), progress=progress)
     console = Console(highlight=False, soft_wrap=True)
     console.print(headline(prepared.card()), markup=False)
-    console.print(f"Prepared data: {prepared.folder}", markup=False)
-    console.print(f"Look at it:    tandem data inspect {prepared.folder}", markup=False)
+    console.print(f"Prepared data: {near(prepared.folder)}", markup=False)
+    console.print(f"Look at it:    tandem data inspect {near(prepared.folder)}", markup=False)
 
 
 @app.command()
@@ -60,6 +62,10 @@ def inspect(
     from tandem.observe.data_card import render_card, write_html
     from tandem.runlog.card import read_card
 
+    if where.is_dir() and overrides:
+        raise TandemError(f"{where} is a folder, which has no values to change: name the recipe instead.")
+    if not where.exists():
+        raise TandemError(f"There is no folder or recipe {where}: check the path.")
     folder = where if where.is_dir() else load_recipe(where, overrides or ()).recipe.prepared_folder
     card = read_card(folder / "card.json")
     if as_json:

@@ -2,6 +2,7 @@
 
 # Imports wait until a command runs, so that --help answers at once.
 
+import json
 import platform
 import shutil
 import sys
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tandem import __version__
+from tandem.cli.paths import near
+from tandem.errors import TandemError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,7 +51,7 @@ def demo(
     from tandem.runlog.writer import open_rank_log
 
     begun = time.monotonic()
-    recipe = load_recipe(RECIPE, [f"data.folder={run / 'data'}", *(overrides or ())]).recipe
+    recipe = load_recipe(RECIPE, [f"data.folder={json.dumps(str(run / 'data'))}", *(overrides or ())]).recipe
     console = Console(highlight=False)
     log = open_rank_log(run, 0)
     try:
@@ -61,6 +64,9 @@ def demo(
         page = run / "data.html"
         write_html(card, page)
         log.log(RunFinished(reason="completed"))
+    except TandemError as error:
+        log.log(RunFinished(reason=f"failed: {error}"))
+        raise
     finally:
         log.close()
     _close(console, prepared, page, time.monotonic() - begun)
@@ -141,30 +147,24 @@ def _close(console: "Console", prepared: "Prepared", page: Path, seconds: float)
     _print_rows(
         console,
         [
-            (_near(prepared.clean_folder), "the clean pairs as text, and what was dropped"),
-            (_near(prepared.subword_folder), "the subword model"),
-            (_near(prepared.train_folder), "the training pairs encoded, for any number of ranks"),
-            (_near(page), "the data card as a page: open it in a browser"),
-            (_near(page.parent / "log"), "the run log: facts as JSON lines"),
+            (near(prepared.clean_folder), "the clean pairs as text, and what was dropped"),
+            (near(prepared.subword_folder), "the subword model"),
+            (near(prepared.train_folder), "the training pairs encoded, for any number of ranks"),
+            (near(page), "the data card as a page: open it in a browser"),
+            (near(page.parent / "log"), "the run log: facts as JSON lines"),
         ],
     )
-    command = "tandem" if shutil.which("tandem") else _near(Path(sys.argv[0]))
+    command = "tandem" if shutil.which("tandem") else near(Path(sys.argv[0]))
     console.print("\nTry next:")
     _print_rows(
         console,
         [
-            (f"{command} data inspect {_near(prepared.folder)}", "what was dropped, and why"),
+            (f"{command} data inspect {near(prepared.folder)}", "what was dropped, and why"),
             (f"{command} demo data.train.0.builtin.pairs=200000", "more text"),
             (f"{command} config keys", "all that a recipe for your own text can say"),
             (f"{command} data list", "public corpora to fetch"),
         ],
     )
-
-
-def _near(path: Path) -> str:
-    """The path as seen from here, where it lies below."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _print_rows(console: "Console", rows: list[tuple[str, str]]) -> None:

@@ -8,7 +8,7 @@ from tandem.config.load import LoadedRecipe, load_recipe
 from tandem.config.recipe import Recipe
 from tandem.config.schema import recipe_schema
 from tandem.config.subword import SubwordSection
-from tandem.config.write import write_recipe
+from tandem.config.write import recipe_yaml
 
 __all__ = [
     "BatchSection",
@@ -23,5 +23,5 @@ __all__ = [
     "load_recipe",
     "recipe_keys",
     "recipe_schema",
-    "write_recipe",
+    "recipe_yaml",
 ]

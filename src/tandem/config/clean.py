@@ -17,10 +17,10 @@ class CleanSection(Section):
     """Bring text into Unicode's composed form (NFC), so that one letter has one spelling."""
 
     strip_control: bool = True
-    """Take out control characters."""
+    """Take out control, format and private-use characters; those that count as white space become a space."""
 
     markup: bool = True
-    """Drop pairs with left-over markup, such as HTML tags."""
+    """Turn left-over entities (`&amp;`) into characters, and drop pairs with left-over tags (`<b>`)."""
 
     min_words: Annotated[int, Field(ge=1)] = 1
     """Shortest sentence kept, in words, on either side."""
@@ -31,7 +31,7 @@ class CleanSection(Section):
     max_ratio: Annotated[float, Field(ge=1)] = 9.0
     """Drop pairs in which one side has more than this many times the words of the other."""
 
-    max_characters_per_word: Annotated[float, Field(ge=1)] = 40.0
+    max_word_characters: Annotated[float, Field(ge=1)] = 40.0
     """Drop pairs with a word longer than this: web addresses and glued text."""
 
     drop_identical: bool = True
@@ -44,7 +44,7 @@ class CleanSection(Section):
     """Drop pairs that are not in their languages; needs `pip install 'tandem-nmt[language]'`."""
 
     drop_held_out_overlap: bool = True
-    """Drop training pairs that also occur in the valid or test text."""
+    """Drop training pairs of which either side is also in the valid or test text, whatever the case."""
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Yield bounds that would drop everything."""

@@ -42,7 +42,7 @@ class Corpus(Section):
     """File with source, a tab, and target on each line."""
 
     folder: RecipePath | None = None
-    """Folder of file pairs whose names end in the two languages, as `news.en.gz` and `news.de.gz`."""
+    """Folder of file pairs named alike but for the language, as `news.en.gz` and `news.de.gz`; not its sub-folders."""
 
     builtin: BuiltinCorpus | None = None
     """Text made by the built-in grammar, for trying things out without a download."""

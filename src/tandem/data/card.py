@@ -49,13 +49,18 @@ def measure_card(
         lengths=facts.SideHistograms(source=_histogram(text.lengths[0]), target=_histogram(text.lengths[1])),
         fertility=facts.SideRates(source=_fertility(text, 0), target=_fertility(text, 1)),
         vocabulary=facts.Vocabulary(
-            size=subword.vocabulary, kind=prepared.recipe.subword.kind, unknown_pieces=sum(text.unknown)
+            size=subword.vocabulary, kind=_kind(prepared), unknown_pieces=sum(text.unknown)
         ),
         stored=facts.Stored(pairs=len(shards), bytes=_stored_bytes(prepared.train_folder)),
         held_out=tuple(_held_out(prepared, name, tally) for name in prepared.held_out_names),
         batching=_batching(prepared, shards),
         examples=_examples(shards, subword),
     )
+
+
+def _kind(prepared: Prepared) -> str:
+    subword = prepared.recipe.subword
+    return subword.kind if subword.model is None else "your own model"
 
 
 def _total(cleaned: Cleaned, text: TextFacts) -> Tally:
@@ -81,7 +86,7 @@ def _dropped(tally: Tally) -> tuple[facts.Dropped, ...]:
             reason=reason,
             count=count,
             examples=tuple(
-                facts.DroppedPair.cut(origin=pair.origin, source=pair.source, target=pair.target)
+                facts.DroppedPair(origin=pair.origin, source=pair.source, target=pair.target)
                 for pair in tally.examples.get(reason, [])
             ),
         )

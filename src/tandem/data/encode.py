@@ -124,7 +124,7 @@ class EncodeJob:
         # The name's end makes the finished folder leave it out: its sum is in the manifest.
         counted = path.with_suffix(".json.tmp")
         if path.exists() and counted.exists():
-            return read_facts(path), TextFacts.from_json(json.loads(counted.read_text()))
+            return read_facts(path), TextFacts.from_json(json.loads(counted.read_bytes()))
         shard, text = _encode(path, part.read(), self._subword, self._max_pieces, part.corpus)
         write_atomic(counted, json.dumps(text.to_json(), ensure_ascii=False).encode())
         return shard, text
@@ -132,7 +132,7 @@ class EncodeJob:
 
 def encode_held_out(
     folder: Path, pairs: Sequence[tuple[str, str]], subword: Subword, *, name: str, fingerprint: str
-) -> TextFacts:
+) -> None:
     """Encode a held-out set, of any length, into a shard set of one part."""
     if maybe_fresh(folder, kind=SHARDS_KIND, version=SHARDS_VERSION, fingerprint=fingerprint) is None:
         with building(folder, kind=SHARDS_KIND, version=SHARDS_VERSION, fingerprint=fingerprint) as build:
@@ -145,7 +145,6 @@ def encode_held_out(
                 vocabulary=subword.vocabulary,
             )
             build.facts = {**index, "text": text.to_json()}
-    return read_text_facts(folder)
 
 
 def read_text_facts(folder: Path) -> TextFacts:

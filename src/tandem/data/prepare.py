@@ -3,23 +3,25 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tandem.artefact import JsonValue, fingerprint
-from tandem.config import Corpus, Recipe, write_recipe
+from tandem.artefact import JsonValue, fingerprint, write_atomic
+from tandem.config import Corpus, Recipe, recipe_yaml
 from tandem.data.card import measure_card
 from tandem.data.corpus.builtin import GRAMMAR_VERSION
 from tandem.data.corpus.clean import Cleaner
 from tandem.data.corpus.cleaned import CleanRules, clean_corpora
 from tandem.data.corpus.files import CorpusFiles, checksums, find_files
-from tandem.data.corpus.filters import HeldOut
+from tandem.data.corpus.filters import HeldOutSentences
 from tandem.data.corpus.held_out import held_out_sentences, keep_held_out
 from tandem.data.corpus.read import CHUNK_BYTES, CHUNK_LINES
 from tandem.data.corpus.tally import Tally
 from tandem.data.encode import encode_corpora, encode_held_out
 from tandem.data.prepared import Prepared
-from tandem.data.subword.learn import learn_subword
+from tandem.data.subword.learn import Subword, learn_subword
+from tandem.errors import TandemError
+from tandem.lock import holding
 from tandem.progress import SILENT, Progress
 from tandem.runlog.card import write_card
 from tandem.runlog.event import DataPrepared, StageFinished, StageStarted
@@ -33,29 +35,43 @@ class _Stage:
     """A stage under way, for the log."""
 
     reused: bool = False
-    pairs: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
 
 
 def prepare(
     recipe: Recipe, *, workers: int, progress: Progress = SILENT, log: RunLog | None = None
 ) -> Prepared:
     """Bring the recipe's prepared folder up to date, with its data card."""
-    log = log or NullLog()
-    prepared = Prepared(folder=recipe.prepared_folder, recipe=recipe)
-    inputs = _Inputs.find(prepared, progress)
+    prepared = Prepared(folder=recipe.prepared_folder.resolve(), recipe=recipe)
+    inputs = _Inputs.find(recipe, prepared.held_out_names)
+    # Stages build on each other: two preparations of one folder would mix their text.
+    with holding(prepared.folder):
+        _prepare(prepared, inputs.hashed(prepared.folder, progress), workers, progress, log or NullLog())
+    return prepared
+
+
+def _prepare(prepared: Prepared, inputs: "_Inputs", workers: int, progress: Progress, log: RunLog) -> None:
+    recipe = prepared.recipe
+    # A folder with a card is a finished one: none may vouch for stages that are being made again.
+    prepared.card_file.unlink(missing_ok=True)
     held_out = _keep_held_out(prepared, inputs)
     with _stage("clean", log) as stage:
-        rules = _clean_rules(recipe, {name: held_out_sentences(pairs) for name, pairs in held_out.items()})
-        mark = _clean_fingerprint(recipe, inputs)
+        sentences = {name: held_out_sentences(pairs) for name, pairs in held_out.items()}
         cleaned, stage.reused = clean_corpora(
-            prepared.clean_folder, inputs.train, rules, fingerprint=mark, workers=workers, progress=progress
+            prepared.clean_folder,
+            inputs.train,
+            _clean_rules(recipe, sentences),
+            fingerprint=_clean_fingerprint(recipe, inputs),
+            workers=workers,
+            progress=progress,
         )
-        stage.pairs = cleaned.pairs
+        stage.counts = {"pairs": cleaned.pairs}
     with _stage("subword", log) as stage:
         mark = _subword_fingerprint(recipe, cleaned.fingerprint, inputs)
         subword, stage.reused = learn_subword(
-            prepared.subword_folder, cleaned, recipe.subword, fingerprint=mark, progress=progress
+            prepared.subword_folder, cleaned, recipe.subword, mark=mark, progress=progress
         )
+        stage.counts = {"vocabulary": subword.vocabulary}
     with _stage("encode", log) as stage:
         stage.reused = encode_corpora(
             prepared.train_folder,
@@ -67,53 +83,62 @@ def prepare(
             workers=workers,
             progress=progress,
         )
-        for name, pairs in held_out.items():
-            mark = fingerprint([subword.fingerprint, [list(pair) for pair in pairs]])
-            encode_held_out(prepared.held_out_folder(name), pairs, subword, name=name, fingerprint=mark)
+        _encode_held_out(prepared, held_out, subword)
+        stage.counts = {"pairs": len(prepared.train())}
     with _stage("card", log):
-        write_recipe(recipe, prepared.recipe_file)
         card = measure_card(prepared, inputs.train, inputs.sums)
+        write_atomic(prepared.recipe_file, recipe_yaml(recipe).encode())
         write_card(prepared.card_file, card)
     log.log(DataPrepared(card=card.to_json()))
-    return prepared
+
+
+def _encode_held_out(
+    prepared: Prepared, held_out: Mapping[str, list[tuple[str, str]]], subword: Subword
+) -> None:
+    for name, pairs in held_out.items():
+        mark = fingerprint([subword.fingerprint, [list(pair) for pair in pairs]])
+        encode_held_out(prepared.held_out_folder(name), pairs, subword, name=name, fingerprint=mark)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Inputs:
-    """The recipe's text with checksums."""
+    """The recipe's files: text, and a subword model of the user's own."""
 
     train: Sequence[CorpusFiles]
     held_out: Mapping[str, CorpusFiles]
+    model: Path | None
     sums: Mapping[Path, str]
 
     @classmethod
-    def find(cls, prepared: Prepared, progress: Progress) -> "_Inputs":
-        """Find and hash every file; a missing one stops here, before any work."""
-        recipe = prepared.recipe
+    def find(cls, recipe: Recipe, held_out_names: Sequence[str]) -> "_Inputs":
+        """Find every file; a missing one stops here, before any work."""
         languages = (recipe.data.source_language, recipe.data.target_language)
         train = [find_files(corpus, languages=languages) for corpus in recipe.data.train]
         held_out = {
             name: find_files(corpus, languages=languages)
-            for name, corpus in zip(prepared.held_out_names, _held_out_corpora(recipe), strict=True)
+            for name, corpus in zip(held_out_names, _held_out_corpora(recipe), strict=True)
         }
-        paths = [path for files in (*train, *held_out.values()) for path in files.paths]
-        if recipe.subword.model is not None:
-            paths.append(recipe.subword.model)
-        sums = checksums(paths, cache=prepared.folder / "checksums.json", progress=progress)
-        return cls(train=train, held_out=held_out, sums=sums)
+        model = recipe.subword.model
+        if model is not None and not model.is_file():
+            raise TandemError(
+                f"subword.model names {model}, which is no file; correct the path in the recipe."
+            )
+        return cls(train=train, held_out=held_out, model=model, sums={})
+
+    def hashed(self, folder: Path, progress: Progress) -> "_Inputs":
+        """The same with the checksum of every file."""
+        paths = [path for files in (*self.train, *self.held_out.values()) for path in files.paths]
+        paths += [] if self.model is None else [self.model]
+        return replace(self, sums=checksums(paths, cache=folder / "checksums.json", progress=progress))
 
     def identity(self, files: CorpusFiles, seed: int) -> JsonValue:
         """What the text of a corpus depends on."""
         builtin = files.corpus.builtin
         if builtin is not None:
-            return {
-                "builtin": builtin.split,
-                "pairs": builtin.pairs,
-                "seed": seed,
-                "grammar": GRAMMAR_VERSION,
-            }
+            made = {"split": builtin.split, "pairs": builtin.pairs, "seed": seed, "grammar": GRAMMAR_VERSION}
+            return {"name": files.name, "builtin": made}
         shape = "tsv" if files.corpus.tsv is not None else "lines"
-        return {shape: [self.sums[path] for path in files.paths], "name": files.name}
+        return {"name": files.name, shape: [self.sums[path] for path in files.paths]}
 
 
 def _held_out_corpora(recipe: Recipe) -> list[Corpus]:
@@ -142,7 +167,7 @@ def _keep_held_out(prepared: Prepared, inputs: _Inputs) -> dict[str, list[tuple[
     return mended
 
 
-def _clean_rules(recipe: Recipe, held_out: Mapping[str, HeldOut]) -> CleanRules:
+def _clean_rules(recipe: Recipe, held_out: Mapping[str, HeldOutSentences]) -> CleanRules:
     return CleanRules(
         clean=recipe.clean,
         held_out=held_out,
@@ -153,12 +178,12 @@ def _clean_rules(recipe: Recipe, held_out: Mapping[str, HeldOut]) -> CleanRules:
 
 
 def _clean_fingerprint(recipe: Recipe, inputs: _Inputs) -> str:
-    held_out = [inputs.identity(files, recipe.seed) for files in inputs.held_out.values()]
+    held_out = {name: inputs.identity(files, recipe.seed) for name, files in inputs.held_out.items()}
     return fingerprint(
         {
             "chunk": [CHUNK_LINES, CHUNK_BYTES],
             "train": [inputs.identity(files, recipe.seed) for files in inputs.train],
-            "held_out": held_out if recipe.clean.drop_held_out_overlap else [],
+            "held_out": held_out if recipe.clean.drop_held_out_overlap else {},
             "rules": recipe.clean.model_dump(mode="json"),
             "languages": [recipe.data.source_language, recipe.data.target_language],
             "segmented": recipe.subword.kind == "segmented",
@@ -168,7 +193,7 @@ def _clean_fingerprint(recipe: Recipe, inputs: _Inputs) -> str:
 
 def _subword_fingerprint(recipe: Recipe, cleaned: str, inputs: _Inputs) -> str:
     rules = recipe.subword.model_dump(mode="json", exclude={"max_pieces", "model"})
-    model = None if recipe.subword.model is None else inputs.sums[recipe.subword.model]
+    model = None if inputs.model is None else inputs.sums[inputs.model]
     return fingerprint({"cleaned": cleaned, "rules": rules, "model": model})
 
 
@@ -180,9 +205,6 @@ def _stage(name: str, log: RunLog) -> Iterator[_Stage]:
     yield stage
     log.log(
         StageFinished(
-            stage=name,
-            duration_s=time.monotonic() - begun,
-            counts={"pairs": stage.pairs},
-            reused=stage.reused,
+            stage=name, duration_s=time.monotonic() - begun, counts=stage.counts, reused=stage.reused
         )
     )

@@ -56,11 +56,11 @@ class Prepared:
 
     def held_out_folder(self, name: str) -> Path:
         """Shards of a held-out set."""
-        return self.folder / name
+        return self.folder / "held-out" / name / "shards"
 
     def held_out_text_folder(self, name: str) -> Path:
         """A held-out set as text, as its files have it."""
-        return self.folder / f"{name}-text"
+        return self.folder / "held-out" / name / "text"
 
     def cleaned(self) -> Cleaned:
         """Open the clean pairs."""
@@ -98,6 +98,6 @@ class Prepared:
 def open_prepared(folder: Path) -> Prepared:
     """Open a folder that `tandem data prepare` made."""
     recipe_file = folder / "recipe.yaml"
-    if not recipe_file.is_file():
-        raise TandemError(f"{folder} holds no prepared data: make it with tandem data prepare RECIPE.")
+    if not recipe_file.is_file() or not (folder / "card.json").is_file():
+        raise TandemError(f"{folder} holds no finished data: make it with tandem data prepare RECIPE.")
     return Prepared(folder=folder, recipe=load_recipe(recipe_file).recipe)

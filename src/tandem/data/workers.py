@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import cache
 from typing import Any, TypeVar
 
 from tandem.errors import TandemError
@@ -22,7 +23,7 @@ AHEAD = 1
 
 PR_SET_PDEATHSIG = 1
 
-_job: Callable[[Any], Any] | None = None
+_build_job: Callable[[], Callable[[Any], Any]] | None = None
 
 
 def cores() -> int:
@@ -69,14 +70,20 @@ def _in_order(pool: ProcessPoolExecutor, tasks: Iterable[Any], *, limit: int) ->
 
 
 def _start(build_job: Callable[[], Callable[[Any], Any]], parent: int) -> None:
-    global _job  # noqa: PLW0603  (a worker process has one job for its whole life)
+    global _build_job  # noqa: PLW0603  (a worker process has one job for its whole life)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
-    _job = build_job()
+    _build_job = build_job
+
+
+@cache
+def _job() -> Callable[[Any], Any]:
+    # Built with the first task, so that an error in building reaches the caller like any other.
+    assert _build_job is not None
+    return _build_job()
 
 
 def _run(task: Any) -> Any:
-    assert _job is not None
-    return _job(task)
+    return _job()(task)

@@ -34,8 +34,6 @@ __all__ = [
 
 VERSION = 1
 
-_SHOWN_CHARACTERS = 200
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Languages:
@@ -121,11 +119,6 @@ class DroppedPair:
     origin: str
     source: str
     target: str
-
-    @classmethod
-    def cut(cls, *, origin: str, source: str, target: str) -> Self:
-        """Build one with both sentences cut to what a reader can take in."""
-        return cls(origin=origin, source=source[:_SHOWN_CHARACTERS], target=target[:_SHOWN_CHARACTERS])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

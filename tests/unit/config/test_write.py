@@ -3,13 +3,10 @@
 import tempfile
 from pathlib import Path
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tandem.config import CleanSection, Corpus, DataSection, Recipe, SubwordSection, load_recipe, write_recipe
-from tandem.config.write import write_text
-from tandem.errors import TandemError
+from tandem.config import CleanSection, Corpus, DataSection, Recipe, SubwordSection, load_recipe, recipe_yaml
 
 names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,20}", fullmatch=True)
 paths = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0/"), min_size=1).map(
@@ -46,34 +43,5 @@ def recipe_called(name: str, tsv: str = "/a.tsv") -> Recipe:
 def test_a_written_recipe_loads_as_an_equal_one(recipe: Recipe) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "written.yaml"
-        write_recipe(recipe, path)
+        path.write_text(recipe_yaml(recipe), encoding="utf-8", newline="")
         assert load_recipe(path).recipe == recipe
-
-
-def test_writing_replaces_the_file_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
-    path = tmp_path / "a.yaml"
-    path.write_text("old")
-    write_recipe(recipe_called("new"), path)
-    assert load_recipe(path).recipe.name == "new"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_failed_write_is_one_sentence_and_keeps_the_old_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "a.yaml"
-    path.write_text("old")
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(TandemError, match=r"a\.yaml cannot be written: No space left on device"):
-        write_text(path, "new")
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_missing_folder_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(TandemError, match="cannot be written: No such file or directory"):
-        write_text(tmp_path / "absent" / "a.yaml", "text")

@@ -12,6 +12,7 @@ from tandem.data.corpus import read
 from tandem.data.prepare import prepare
 from tandem.data.prepared import Prepared, open_prepared
 from tandem.errors import TandemError
+from tandem.lock import holding
 from tandem.runlog.event import DataPrepared, Event, StageFinished
 
 BuildRecipe = Callable[..., Recipe]
@@ -79,7 +80,7 @@ def test_any_number_of_workers_writes_the_same_bytes(
     monkeypatch.setattr(read, "CHUNK_LINES", 150)
     one, _ = run(build_recipe(data={"folder": str(tmp_path / "one")}))
     two, _ = run(build_recipe(data={"folder": str(tmp_path / "two")}), workers=2)
-    for stage in ("clean", "subword", "train", "valid", "valid-text", "test-test"):
+    for stage in ("clean", "subword", "train", "held-out"):
         assert contents(one.folder / stage) == contents(two.folder / stage)
     assert len(list(one.train_folder.glob("*.bin"))) == 10
 
@@ -173,7 +174,9 @@ def test_held_out_text_that_cannot_be_read_stops_with_its_line(
     lines = (tmp_path / "valid.en").read_bytes().split(b"\n")
     lines[7] = b"caf\xe9"
     (tmp_path / "valid.en").write_bytes(b"\n".join(lines))
-    with pytest.raises(TandemError, match="valid, line 8, is not UTF-8"):
+    with pytest.raises(
+        TandemError, match=r"Line 8 of the held-out set valid \(valid.en, valid.de\) is not UTF-8"
+    ):
         run(build_recipe())
 
 
@@ -232,7 +235,7 @@ def test_a_prepared_folder_opens_by_itself(build_recipe: BuildRecipe) -> None:
     opened = open_prepared(prepared.folder)
     assert opened.recipe == prepared.recipe
     assert opened.card() == prepared.card()
-    with pytest.raises(TandemError, match="holds no prepared data"):
+    with pytest.raises(TandemError, match="holds no finished data"):
         open_prepared(prepared.folder / "train")
 
 
@@ -247,3 +250,66 @@ def test_the_card_adds_up(build_recipe: BuildRecipe, pairs: Pairs) -> None:
     assert [corpus.name for corpus in card.corpora] == ["first", "second"]
     assert 0 <= card.batching.padded_share < 0.3
     assert len(card.examples) == 5
+
+
+def test_two_preparations_of_one_folder_do_not_mix(build_recipe: BuildRecipe) -> None:
+    recipe = build_recipe()
+    with holding(recipe.prepared_folder), pytest.raises(TandemError, match="is being made by process"):
+        run(recipe)
+
+
+def test_a_renamed_corpus_is_known_by_its_new_name(build_recipe: BuildRecipe) -> None:
+    for name in ("one", "two"):
+        train = [{"builtin": {"pairs": 300}, "name": name}]
+        prepared, _ = run(build_recipe(data={"train": train}, subword={"vocabulary": 400}))
+        assert [corpus.name for corpus in prepared.card().corpora] == [name]
+
+
+def test_overlap_is_counted_under_the_role_that_a_set_has_now(
+    build_recipe: BuildRecipe, tmp_path: Path
+) -> None:
+    same = {"source": str(tmp_path / "second.en"), "target": str(tmp_path / "second.de")}
+    train = [{"source": str(tmp_path / "both.en"), "target": str(tmp_path / "both.de")}]
+    for ending in ("en", "de"):
+        parts = [(tmp_path / f"{name}.{ending}").read_bytes() for name in ("first", "second")]
+        (tmp_path / f"both.{ending}").write_bytes(b"".join(parts))
+    for roles in ({"valid": same, "test": []}, {"valid": None, "test": [same]}):
+        prepared, _ = run(build_recipe(data={"train": train, **roles}))
+        assert [held.overlap_removed for held in prepared.card().held_out] == [400]
+
+
+def test_a_card_vouches_for_finished_data_only(build_recipe: BuildRecipe) -> None:
+    prepared, _ = run(build_recipe())
+    with pytest.raises(TandemError, match="too small"):
+        run(build_recipe(subword={"vocabulary": 30_000}))
+    with pytest.raises(TandemError, match="holds no finished data"):
+        open_prepared(prepared.folder)
+    run(build_recipe())
+    assert open_prepared(prepared.folder).card().stored.pairs == 1_400
+
+
+def test_shards_follow_the_model_itself(build_recipe: BuildRecipe, tmp_path: Path, pairs: Pairs) -> None:
+    prepared, _ = run(build_recipe())
+    own = tmp_path / "own.model"
+    for vocabulary in (620, 640):
+        other, _ = run(
+            build_recipe(data={"folder": str(tmp_path / "other")}, subword={"vocabulary": vocabulary})
+        )
+        own.write_bytes((other.subword_folder / "subword.model").read_bytes())
+        prepared, reused = run(build_recipe(subword={"model": str(own)}))
+        assert not reused["encode"]
+        assert decoded(prepared) == pairs[:1_400]
+        assert prepared.card().vocabulary.kind == "your own model"
+
+
+def test_a_model_that_is_no_file_stops_before_any_work(build_recipe: BuildRecipe, tmp_path: Path) -> None:
+    with pytest.raises(TandemError, match="subword.model names .*, which is no file"):
+        run(build_recipe(subword={"model": str(tmp_path)}))
+    assert not (tmp_path / "prepared").exists()
+
+
+def test_names_of_held_out_sets_do_not_collide_with_ours(build_recipe: BuildRecipe, tmp_path: Path) -> None:
+    files = {"source": str(tmp_path / "test.en"), "target": str(tmp_path / "test.de")}
+    names = ["x", "x-text", "x.partial", "x.old"]
+    prepared, _ = run(build_recipe(data={"test": [{**files, "name": name} for name in names]}))
+    assert [held_out.pairs for held_out in prepared.card().held_out] == [50] * 5

@@ -60,6 +60,11 @@ def test_an_error_in_a_worker_is_the_callers_error(workers: int) -> None:
         list(run_jobs(build_failing, range(5), workers=workers))
 
 
+def test_an_error_in_building_the_job_is_the_callers_error_too() -> None:
+    with pytest.raises(ZeroDivisionError):
+        list(run_jobs(partial(divmod, 1, 0), range(3), workers=2))
+
+
 def test_a_killed_worker_is_one_sentence() -> None:
     with pytest.raises(TandemError, match="worker process was killed.*fewer --workers"):
         list(run_jobs(build_killer, range(3), workers=2))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tandem.errors import TandemError
-from tandem.runlog.card import DataCard, DroppedPair, read_card, write_card
+from tandem.runlog.card import DataCard, read_card, write_card
 
 CARDS = st.from_type(DataCard)
 HELD: dict[str, Any] = {
@@ -119,8 +119,3 @@ def test_a_missing_file_and_a_torn_one_are_told(tmp_path: Path) -> None:
     (tmp_path / "card.json").write_text("[]")
     with pytest.raises(TandemError, match="damaged"):
         read_card(tmp_path / "card.json")
-
-
-def test_shown_pairs_are_cut_to_what_a_reader_can_take_in() -> None:
-    pair = DroppedPair.cut(origin="a:1", source="s" * 500, target="short")
-    assert (len(pair.source), pair.target) == (200, "short")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from tandem.config import CleanSection
-from tandem.data.corpus.filters import Candidate, HeldOut, build_filters, build_menders
+from tandem.data.corpus.filters import Candidate, HeldOutSentences, build_filters, build_menders
 from tandem.data.corpus.read import RawChunk
 from tandem.data.corpus.stream import MAX_LINE_BYTES
 from tandem.data.corpus.tally import Tally
@@ -17,7 +17,7 @@ KEY_BYTES = 8
 
 NOT_UTF8 = "not UTF-8"
 TOO_LONG = f"line over {MAX_LINE_BYTES >> 10} kB"
-NOT_TWO_COLUMNS = "not two columns"
+NO_TAB = "no tab between the sides"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Cleaner:
     def __init__(
         self,
         rules: CleanSection,
-        held_out: Mapping[str, HeldOut],
+        held_out: Mapping[str, HeldOutSentences],
         *,
         languages: tuple[str, str],
         segmented: bool = False,
@@ -102,13 +102,15 @@ def _raw_pairs(chunk: RawChunk) -> Iterator[tuple[bytes, bytes | None]]:
 
 
 def _columns(line: bytes) -> tuple[bytes, bytes | None]:
+    if len(line) >= MAX_LINE_BYTES:
+        return line, b""
     columns = line.split(b"\t", 2)
     return (columns[0], columns[1]) if len(columns) > 1 else (line, None)
 
 
 def _unreadable(source: bytes, target: bytes | None) -> str | None:
     if target is None:
-        return NOT_TWO_COLUMNS
+        return NO_TAB
     if len(source) >= MAX_LINE_BYTES or len(target) >= MAX_LINE_BYTES:
         return TOO_LONG
     return None

@@ -15,7 +15,7 @@ from tandem.config import CleanSection
 from tandem.data.corpus.clean import Cleaner
 from tandem.data.corpus.duplicates import find_duplicates
 from tandem.data.corpus.files import CorpusFiles
-from tandem.data.corpus.filters import HeldOut
+from tandem.data.corpus.filters import HeldOutSentences
 from tandem.data.corpus.read import RawChunk, read_chunks
 from tandem.data.corpus.tally import Tally
 from tandem.data.workers import run_jobs
@@ -34,7 +34,7 @@ class CleanRules:
     """All that decides which pairs stay."""
 
     clean: CleanSection
-    held_out: Mapping[str, HeldOut]
+    held_out: Mapping[str, HeldOutSentences]
     languages: tuple[str, str]
     segmented: bool
     seed: int
@@ -124,7 +124,7 @@ def _clean_corpus(files: CorpusFiles, parts: Iterator[Tally], progress: Progress
 def _tasks(folder: Path, number: int, files: CorpusFiles, seed: int) -> Iterator[tuple[str, RawChunk | None]]:
     """Name and text of each part; no text where the part is finished already."""
     for index, chunk in enumerate(read_chunks(files, seed=seed)):
-        name = f"{number:03d}-{index:06d}"
+        name = f"{number:04d}-{index:07d}"
         done = all((folder / f"{name}.{ending}").exists() for ending in ("tsv.zst", "keys.tmp", "json"))
         yield name, None if done else chunk
 
@@ -161,10 +161,10 @@ def _drop_duplicates(
     if not rules.drop_duplicates:
         return
     corpora = list(tallies)
-    for index, rows in find_duplicates([folder / f"{name}.keys.tmp" for name in names], progress).items():
+    for index, rows in find_duplicates([folder / f"{name}.keys.tmp" for name in names], progress):
         name = names[index]
         write_atomic(folder / f"{name}.dup", rows.astype("<u4").tobytes())
-        corpus = corpora[int(name[:3])]
+        corpus = corpora[_corpus_of(name)]
         _count_duplicates(tallies[corpus], folder, name, rows.tolist(), corpus)
 
 
@@ -190,7 +190,7 @@ def _opened(folder: Path, manifest: Manifest) -> Cleaned:
     facts: Mapping[str, Any] = manifest.facts
     parts = [
         CleanedPart(
-            folder=folder, name=name, corpus=int(name[:3]), pairs=pairs, has_duplicates=duplicates > 0
+            folder=folder, name=name, corpus=_corpus_of(name), pairs=pairs, has_duplicates=duplicates > 0
         )
         for name, pairs, duplicates in facts["parts"]
     ]
@@ -202,8 +202,12 @@ def _part_names(folder: Path) -> list[str]:
     return sorted(path.name.removesuffix(".tsv.zst") for path in folder.glob("*.tsv.zst"))
 
 
+def _corpus_of(name: str) -> int:
+    return int(name.partition("-")[0])
+
+
 def _read_tally(folder: Path, name: str) -> Tally:
-    return Tally.from_json(json.loads((folder / f"{name}.json").read_text()))
+    return Tally.from_json(json.loads((folder / f"{name}.json").read_bytes()))
 
 
 def _read_lines(folder: Path, name: str) -> list[str]:

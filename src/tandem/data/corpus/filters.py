@@ -15,7 +15,7 @@ from tandem.config import CleanSection
 __all__ = [
     "Candidate",
     "Filter",
-    "HeldOut",
+    "HeldOutSentences",
     "Mender",
     "build_filters",
     "build_menders",
@@ -40,7 +40,8 @@ Filter = Callable[[Candidate], bool]
 TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--")
 KEPT_FORMATS = "\u200c\u200d"
 """Zero-width joiners are letters' business in Persian and Indic scripts."""
-DROPPED_CATEGORIES = ("Cc", "Cf", "Co", "Cn", "Cs")
+DROPPED_CATEGORIES = ("Cc", "Cf", "Co", "Cs")
+"""Not Cn: what one version of Unicode has not assigned, the next one may have."""
 
 
 def compose_unicode(text: str) -> str:
@@ -51,7 +52,7 @@ def compose_unicode(text: str) -> str:
 
 
 def strip_control(text: str) -> str:
-    """Control, format and unassigned characters go; those that Unicode counts as white space become a space."""
+    """Control, format and private-use characters go; those that Unicode counts as white space become a space."""
     if text.isprintable():
         return text
     return "".join(_controlled(character) for character in text)
@@ -81,7 +82,7 @@ def build_menders(rules: CleanSection, *, segmented: bool) -> list[tuple[str, Me
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldOut:
+class HeldOutSentences:
     """The sentences of a valid or test set, which train must not hold."""
 
     source: frozenset[str]
@@ -98,7 +99,7 @@ def overlap_reason(name: str) -> str:
     return f"also in {name}"
 
 
-def _overlap_filter(held_out: HeldOut) -> Filter:
+def _overlap_filter(held_out: HeldOutSentences) -> Filter:
     def overlaps(pair: Candidate) -> bool:
         # The sides of a candidate have single spaces already: their key is a casefold away.
         return pair.source.casefold() in held_out.source or pair.target.casefold() in held_out.target
@@ -107,7 +108,11 @@ def _overlap_filter(held_out: HeldOut) -> Filter:
 
 
 def build_filters(
-    rules: CleanSection, held_out: Mapping[str, HeldOut], *, languages: tuple[str, str], segmented: bool
+    rules: CleanSection,
+    held_out: Mapping[str, HeldOutSentences],
+    *,
+    languages: tuple[str, str],
+    segmented: bool,
 ) -> list[tuple[str, Filter]]:
     """The filters of these rules, in the order in which they judge. The first that says no is counted."""
 
@@ -126,7 +131,7 @@ def build_filters(
         return long > short * rules.max_ratio
 
     def has_long_word(pair: Candidate) -> bool:
-        limit = rules.max_characters_per_word
+        limit = rules.max_word_characters
         return len(max(pair.source_words, key=len)) > limit or len(max(pair.target_words, key=len)) > limit
 
     def is_identical(pair: Candidate) -> bool:
@@ -137,7 +142,7 @@ def build_filters(
         ("left-over markup", has_markup, rules.markup and not segmented),
         (f"not {rules.min_words}–{rules.max_words} words", is_out_of_length, True),
         (f"word ratio over {rules.max_ratio:g}", is_out_of_ratio, True),
-        (f"word over {rules.max_characters_per_word:g} characters", has_long_word, True),
+        (f"word over {rules.max_word_characters:g} characters", has_long_word, True),
         ("identical sides", is_identical, rules.drop_identical),
     ]
     filters = [(name, judge) for name, judge, wanted in chosen if wanted]

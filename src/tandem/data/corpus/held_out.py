@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tandem.artefact import building, maybe_fresh, read_manifest, write_atomic
 from tandem.data.corpus.files import CorpusFiles
-from tandem.data.corpus.filters import HeldOut, held_out_key
-from tandem.data.corpus.read import read_chunks
+from tandem.data.corpus.filters import HeldOutSentences, held_out_key
+from tandem.data.corpus.read import RawChunk, read_chunks
 from tandem.data.corpus.stream import MAX_LINE_BYTES
 from tandem.errors import TandemError
 
@@ -46,39 +46,39 @@ def open_held_out(folder: Path) -> HeldOutSet:
     return HeldOutSet(name=str(manifest.facts["name"]), source=source, target=target)
 
 
-def held_out_sentences(pairs: Sequence[tuple[str, str]]) -> HeldOut:
+def held_out_sentences(pairs: Sequence[tuple[str, str]]) -> HeldOutSentences:
     """What training text must not hold, from the mended pairs of a set."""
     source, target = (frozenset(held_out_key(pair[side]) for pair in pairs) - {""} for side in (0, 1))
-    return HeldOut(source=source, target=target)
+    return HeldOutSentences(source=source, target=target)
 
 
 def _read_all(files: CorpusFiles, seed: int) -> tuple[list[str], list[str]]:
     source: list[str] = []
     target: list[str] = []
+    where = ", ".join(path.name for path in files.paths)
     for chunk in read_chunks(files, seed=seed):
-        lines = chunk.source.split(b"\n")[:-1]
-        rows = (
-            [line.split(b"\t", 2)[:2] for line in lines]
-            if chunk.target is None
-            else zip(lines, chunk.target.split(b"\n"), strict=False)
-        )
-        for number, row in enumerate(rows, start=chunk.first_line):
-            left, right = _decoded(list(row), f"{files.name}, line {number:,}")
+        for number, row in enumerate(_rows(chunk), start=chunk.first_line):
+            left, right = _decoded(row, f"Line {number:,} of the held-out set {files.name} ({where})")
             source.append(left)
             target.append(right)
     return source, target
 
 
+def _rows(chunk: RawChunk) -> list[list[bytes]]:
+    lines = chunk.source.split(b"\n")[:-1]
+    if chunk.target is not None:
+        return [list(row) for row in zip(lines, chunk.target.split(b"\n"), strict=False)]
+    return [[line] if len(line) >= MAX_LINE_BYTES else line.split(b"\t", 2)[:2] for line in lines]
+
+
 def _decoded(row: list[bytes], where: str) -> tuple[str, str]:
     """Held-out lines are never dropped: a score over fewer lines would not be the score of the set."""
-    if len(row) != 2:
-        raise TandemError(f"The held-out set {where}, has no tab between source and target: mend that line.")
     if any(len(side) >= MAX_LINE_BYTES for side in row):
-        raise TandemError(
-            f"The held-out set {where}, is longer than {MAX_LINE_BYTES >> 10} kB: mend that line."
-        )
+        raise TandemError(f"{where} is longer than {MAX_LINE_BYTES >> 10} kB: mend that line.")
+    if len(row) != 2:
+        raise TandemError(f"{where} has no tab between source and target: mend that line.")
     try:
         left, right = (side.decode().removesuffix("\r") for side in row)
     except UnicodeDecodeError as error:
-        raise TandemError(f"The held-out set {where}, is not UTF-8 ({error}): mend that line.") from error
+        raise TandemError(f"{where} is not UTF-8: mend that line.") from error
     return left, right

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ MAX_LINE_BYTES = 1 << 16
 """A line is cut here: no sentence is this long, and one line without an end must not fill the memory."""
 
 BUFFER_BYTES = 1 << 20
+ZSTD_SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
 BOM = b"\xef\xbb\xbf"
 DAMAGE = (EOFError, lzma.LZMAError, zlib.error, zstandard.ZstdError, gzip.BadGzipFile)
 
@@ -89,7 +91,7 @@ def _decompressed(path: Path, magic: bytes) -> io.RawIOBase:
         stream = lzma.LZMAFile(path)  # noqa: SIM115 - the reader closes it
     elif magic.startswith(b"BZh") and magic[4:10] == b"1AY&SY":
         stream = bz2.BZ2File(path)
-    elif magic.startswith(b"\x28\xb5\x2f\xfd"):
+    elif magic.startswith(b"\x28\xb5\x2f\xfd") or ZSTD_SKIPPABLE.match(magic):
         stream = ZstdStream(io.FileIO(path))
     else:
         stream = io.FileIO(path)
@@ -113,6 +115,10 @@ def read_lines(path: Path) -> Iterator[bytes]:
                 f"{path} is damaged or cut short after line {count:,} ({error}); fetch or compress it again."
             ) from error
         except OSError as error:
+            if error.errno is None:  # bz2 says so of a damaged file
+                raise TandemError(
+                    f"{path} is damaged after line {count:,}; fetch or compress it again."
+                ) from error
             raise TandemError(
                 f"Reading {path} failed after line {count:,}: {error}; check the disk it is on."
             ) from error

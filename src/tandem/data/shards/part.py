@@ -173,7 +173,7 @@ def _check(path: Path, *, source: Ragged, target: Ragged, vocabulary: int) -> No
     longest = max(int(side.lengths.max(initial=0)) for side in (source, target))
     if longest > MAX_PIECES:
         raise TandemError(
-            f"A sentence has {longest} pieces, but a shard holds {MAX_PIECES}: drop such pairs in cleaning."
+            f"A sentence has {longest} pieces, but a shard holds {MAX_PIECES}: take that line out of the text."
         )
     if len(source.ids) + len(target.ids) > _MAX_IDS:
         raise ValueError(f"{path}: more than {_MAX_IDS} ids in one part")

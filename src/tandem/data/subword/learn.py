@@ -12,7 +12,7 @@ from typing import Any
 
 import sentencepiece
 
-from tandem.artefact import Build, building, maybe_fresh, read_manifest, write_atomic
+from tandem.artefact import Build, building, fingerprint, maybe_fresh, read_manifest, write_atomic
 from tandem.config import SubwordSection
 from tandem.data.corpus.cleaned import Cleaned
 from tandem.data.shards.ragged import Ragged
@@ -37,7 +37,11 @@ class Subword:
 
     source: SubwordModel
     target: SubwordModel
-    fingerprint: str
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the models themselves: the same text may give another model under another SentencePiece."""
+        return fingerprint([self.source.fingerprint, self.target.fingerprint])
 
     @property
     def vocabulary(self) -> int:
@@ -50,16 +54,19 @@ def open_subword(folder: Path) -> Subword:
     manifest = read_manifest(folder, kind=KIND, version=VERSION)
     facts: Mapping[str, Any] = manifest.facts
     models = [_open_model(folder / name, by_word=facts["by_word"]) for name in facts["models"]]
-    return Subword(source=models[0], target=models[-1], fingerprint=manifest.fingerprint)
+    return Subword(source=models[0], target=models[-1])
 
 
 def learn_subword(
-    folder: Path, cleaned: Cleaned, rules: SubwordSection, *, fingerprint: str, progress: Progress = SILENT
+    folder: Path, cleaned: Cleaned, rules: SubwordSection, *, mark: str, progress: Progress = SILENT
 ) -> tuple[Subword, bool]:
-    """Make the subword model in `folder`, unless it is there already; also says whether it was."""
-    if maybe_fresh(folder, kind=KIND, version=VERSION, fingerprint=fingerprint) is not None:
+    """Make the subword model in `folder`, unless it is there already; also says whether it was.
+
+    `mark` is the fingerprint of all that it is made from.
+    """
+    if maybe_fresh(folder, kind=KIND, version=VERSION, fingerprint=mark) is not None:
         return open_subword(folder), True
-    with building(folder, kind=KIND, version=VERSION, fingerprint=fingerprint) as build:
+    with building(folder, kind=KIND, version=VERSION, fingerprint=mark) as build:
         names = ["subword"] if rules.joint else list(SIDES)
         ending = ".txt" if rules.kind == "segmented" else ".model"
         with progress.bar(f"training the subword model ({rules.kind}, {rules.vocabulary:,} pieces)") as bar:
@@ -134,7 +141,7 @@ def _train(path: Path, rules: SubwordSection, sample: _Sample) -> None:
 
 
 def _explained(error: str, rules: SubwordSection) -> str:
-    if limit := re.search(r"<= (\d+)", error):
+    if limit := re.search(r"value <= (\d+)", error):
         most = int(limit[1]) // 8 * 8
         return (
             f"The text is too small for {rules.vocabulary:,} pieces: set subword.vocabulary={most} or less."

@@ -9,12 +9,13 @@ import numpy as np
 import sentencepiece
 
 from tandem.artefact import sha256_file
+from tandem.data.shards.part import id_type
 from tandem.data.shards.ragged import Ragged
 from tandem.data.shards.special import SpecialIds
 from tandem.data.subword.words import WordIds
 from tandem.errors import TandemError
 
-__all__ = ["SegmentedModel", "SentencePieceModel", "SubwordModel", "id_type", "padded"]
+__all__ = ["SegmentedModel", "SentencePieceModel", "SubwordModel", "padded"]
 
 CONTINUES = "@@"
 """Ends a piece that goes on in the next one, in text segmented by subword-nmt."""
@@ -44,11 +45,6 @@ class SubwordModel(Protocol):
 def padded(pieces: int) -> int:
     """Rows of the embedding: the next multiple of 8, which matrix units multiply faster."""
     return -(-pieces // 8) * 8
-
-
-def id_type(vocabulary: int) -> np.dtype[np.unsignedinteger]:
-    """The smallest type that holds the ids, little-endian as on disk."""
-    return np.dtype("<u2") if vocabulary <= 1 << 16 else np.dtype("<u4")
 
 
 def _joined(rows: Iterable[bytes], dtype: np.dtype[np.unsignedinteger]) -> Ragged:
@@ -128,6 +124,9 @@ class SegmentedModel:
         self._type = id_type(padded(self.pieces))
         ids = np.arange(self.pieces, dtype=self._type)
         self._ids = {token: ids[index : index + 1].tobytes() for index, token in enumerate(self._tokens)}
+        for mark in (self.special.bos, self.special.eos, self.special.pad):
+            # Text that happens to spell a mark must not act as one.
+            del self._ids[self._tokens[mark]]
         self._unknown = ids[self.special.unk : self.special.unk + 1].tobytes()
 
     def encode(self, sentences: Sequence[str]) -> Ragged:

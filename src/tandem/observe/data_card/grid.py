@@ -1,4 +1,4 @@
-"""A table of text laid out for a terminal: headings wrap, names are cut, numbers never are."""
+"""A table of text laid out for a terminal: headings wrap, and names are cut before numbers."""
 
 from collections.abc import Sequence
 from itertools import zip_longest

@@ -46,7 +46,12 @@ def test_nul_and_unicode_line_ends_inside_a_sentence_are_mended() -> None:
 def test_tab_separated_input_takes_two_columns_and_counts_lines_without() -> None:
     result = clean(b"one\teins\tcc-by\nno tab here\ntwo\tzwei\n", None)
     assert result.text == b"one\teins\ntwo\tzwei\n"
-    assert result.tally.dropped == {"not two columns": 1}
+    assert result.tally.dropped == {"no tab between the sides": 1}
+
+
+def test_a_tsv_line_that_was_cut_is_dropped_as_too_long_wherever_its_tab_stands() -> None:
+    line = b"short\t" + b"x" * MAX_LINE_BYTES
+    assert clean(line[:MAX_LINE_BYTES] + b"\n", None).tally.dropped == {"line over 64 kB": 1}
 
 
 def test_words_of_segmented_text_are_counted_joined() -> None:

@@ -79,7 +79,7 @@ def test_a_finished_stage_is_reused_and_a_stale_one_made_again(tmp_path: Path) -
     corpus = write_corpus(tmp_path, "news", ENGLISH, GERMAN)
     clean(tmp_path / "out", corpus)
     assert clean(tmp_path / "out", corpus)[1]
-    cleaned, reused = clean(tmp_path / "out", corpus, fingerprint="other", max_characters_per_word=8)
+    cleaned, reused = clean(tmp_path / "out", corpus, fingerprint="other", max_word_characters=8)
     assert (reused, cleaned.pairs) == (False, 200)
 
 
@@ -90,14 +90,14 @@ def test_an_interrupted_stage_goes_on_with_the_parts_that_are_whole(tmp_path: Pa
     with pytest.raises(TandemError, match="sides differ"):
         clean(tmp_path / "out", stopped)
     partial = tmp_path / "out.partial"
-    times = {path.name: path.stat().st_mtime_ns for path in partial.glob("000-*.tsv.zst")}
+    times = {path.name: path.stat().st_mtime_ns for path in partial.glob("0000-*.tsv.zst")}
     assert len(times) == 6
-    (partial / "000-000002.keys.tmp").unlink()
+    (partial / "0000-0000002.keys.tmp").unlink()
     write_corpus(tmp_path, "news", ENGLISH, GERMAN)
     clean(tmp_path / "out", corpus)
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
     kept = [name for name, time in times.items() if (tmp_path / "out" / name).stat().st_mtime_ns == time]
-    assert sorted(times.keys() - kept) == ["000-000002.tsv.zst"]
+    assert sorted(times.keys() - kept) == ["0000-0000002.tsv.zst"]
 
 
 def test_a_corpus_of_which_nothing_stays_is_an_error_with_the_reasons(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ def found(folder: Path, files: list[list[int]]) -> dict[int, list[int]]:
     paths = [folder / f"{number}.keys" for number in range(len(files))]
     for path, keys in zip(paths, files, strict=True):
         path.write_bytes(np.array(keys, dtype="<u8").tobytes())
-    return {file: rows.tolist() for file, rows in find_duplicates(paths).items()}
+    return {file: rows.tolist() for file, rows in find_duplicates(paths)}
 
 
 def expected(files: list[list[int]]) -> dict[int, list[int]]:

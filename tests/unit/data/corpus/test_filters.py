@@ -5,7 +5,7 @@ import pytest
 from tandem.config import CleanSection
 from tandem.data.corpus.filters import (
     Candidate,
-    HeldOut,
+    HeldOutSentences,
     build_filters,
     build_menders,
     compose_unicode,
@@ -14,11 +14,11 @@ from tandem.data.corpus.filters import (
     unescape_entities,
 )
 
-NOTHING_HELD_OUT: dict[str, HeldOut] = {}
+NOTHING_HELD_OUT: dict[str, HeldOutSentences] = {}
 
 
 def first_objection(
-    source: str, target: str, *, held_out: Mapping[str, HeldOut] = NOTHING_HELD_OUT, **rules: object
+    source: str, target: str, *, held_out: Mapping[str, HeldOutSentences] = NOTHING_HELD_OUT, **rules: object
 ) -> str | None:
     section = CleanSection.model_validate(rules)
     pair = Candidate(source, target, source.split(), target.split())
@@ -57,7 +57,7 @@ def test_every_filter_can_be_switched_off() -> None:
     ("source", "target"), [("The CAT sleeps.", "Etwas anderes."), ("Other words.", "die katze schläft.")]
 )
 def test_overlap_on_either_side_counts_whatever_the_case(source: str, target: str) -> None:
-    held_out = HeldOut(
+    held_out = HeldOutSentences(
         source=frozenset([held_out_key("The cat sleeps.")]),
         target=frozenset([held_out_key("Die Katze schläft.")]),
     )

@@ -47,6 +47,19 @@ def test_a_cut_archive_is_named_with_the_line_reached(tmp_path: Path, compressio
         lines_of(tmp_path / "text", whole[: int(len(whole) * share)])
 
 
+def test_a_zst_file_may_begin_with_a_frame_to_be_skipped(tmp_path: Path) -> None:
+    skipped = b"\x50\x2a\x4d\x18\x04\x00\x00\x00abcd"
+    assert b"".join(lines_of(tmp_path / "text", skipped + COMPRESSORS["zst"](TEXT))) == TEXT
+
+
+@pytest.mark.parametrize("compression", ["gz", "xz", "bz2"])
+def test_damage_in_the_middle_is_named_too(tmp_path: Path, compression: str) -> None:
+    whole = bytearray(COMPRESSORS[compression](TEXT))
+    whole[len(whole) // 2] ^= 0xFF
+    with pytest.raises(TandemError, match="is damaged"):
+        lines_of(tmp_path / compression, bytes(whole))
+
+
 def test_the_byte_order_mark_goes_and_only_at_the_start(tmp_path: Path) -> None:
     assert lines_of(tmp_path / "text", b"\xef\xbb\xbfone\n\xef\xbb\xbftwo\n") == [
         b"one\n",

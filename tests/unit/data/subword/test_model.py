@@ -140,5 +140,6 @@ def segmented(tmp_path: Path) -> SegmentedModel:
 
 def test_segmented_text_passes_through(segmented: SegmentedModel) -> None:
     assert rows(segmented, ["das Hau@@ s ist groß", ""]) == [[4, 5, 6, 7, 0], []]
+    assert rows(segmented, ["das </s> <pad> <s> <unk>"]) == [[4, 0, 0, 0, 0]]
     assert segmented.decode([1, 4, 5, 6, 7, 2, 3]) == "das Haus ist"
     assert segmented.count_words("das Hau@@ s ist") == 3

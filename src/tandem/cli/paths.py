@@ -1,0 +1,11 @@
+"""Paths as a person wants to read them."""
+
+from pathlib import Path
+
+__all__ = ["near"]
+
+
+def near(path: Path) -> str:
+    """The path as seen from the current folder, where it lies below."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
