@@ -11,7 +11,8 @@ from tandem.data.shards.index import Blocks
 
 __all__ = ["GRANULES", "POOL_PAIRS", "Epoch", "build_epoch"]
 
-POOL_PAIRS = 2**20
+POOL_PAIRS = 2**18
+"""Enough to find pairs alike in both lengths; every rank holds one pool, and lays out the next while it trains."""
 GRANULES = 4
 
 
