@@ -1,12 +1,13 @@
 """Runs commands on a number of cores, and takes their seconds and the peak memory of all their processes."""
 
+import ctypes
 import os
 import resource
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -17,6 +18,7 @@ Stages: TypeAlias = Sequence[Sequence[Sequence[str]]]
 """Stages run one after the other; the commands of a stage run side by side."""
 
 _POLL_S = 0.02
+_PR_SET_CHILD_SUBREAPER = 36
 _LIMIT_S = 3600.0
 
 
@@ -37,9 +39,12 @@ def time_stages(stages: Stages, *, cores: int, folder: Path) -> Took:
     """Run `stages` in `folder`, held to `cores` cores, undisturbed; SystemExit where a command fails."""
     # What the run before left in the page cache must not be written to disk on this run's time.
     os.sync()
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     cpu_s, start = _children_cpu_s(), time.perf_counter()
     _run(stages, cores=cores, folder=folder, wait=_wait)
-    return Took(wall_s=time.perf_counter() - start, cpu_s=_children_cpu_s() - cpu_s)
+    wall_s = time.perf_counter() - start
+    _reap()
+    return Took(wall_s=wall_s, cpu_s=_children_cpu_s() - cpu_s)
 
 
 def peak_memory_bytes(stages: Stages, *, cores: int, folder: Path) -> int:
@@ -106,6 +111,13 @@ def _held_to(cores: int) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, allowed)
+
+
+def _reap() -> None:
+    """Wait for processes that a command left to end by themselves, so that their seconds are counted too."""
+    with suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
 
 
 def _children_cpu_s() -> float:

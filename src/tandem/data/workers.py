@@ -1,13 +1,15 @@
 """A job done by all cores: results in order, bounded memory, no worker left behind."""
 
-import ctypes
 import multiprocessing
 import os
+import select
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from functools import cache
 from typing import Any, TypeVar
 
@@ -21,7 +23,7 @@ Result = TypeVar("Result")
 AHEAD = 1
 """Tasks handed out beyond the number of workers, so that none waits for the reader; each is held in memory."""
 
-PR_SET_PDEATHSIG = 1
+PRELOADED = ["tandem.data.encode"]
 
 _build_job: Callable[[], Callable[[Any], Any]] | None = None
 
@@ -41,12 +43,12 @@ def run_jobs(
     if workers == 1:
         yield from map(build_job(), tasks)
         return
-    # Spawned rather than forked: a fork would inherit locks and threads of a process that may hold a GPU.
+    # Forked from a server that has loaded the data side and nothing else: a fork of this process would inherit threads,
+    # locks and perhaps a GPU, and spawned workers would each import, and hold in memory, what they can share.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
     pool = ProcessPoolExecutor(
-        workers,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_start,
-        initargs=(build_job, os.getpid()),
+        workers, mp_context=context, initializer=_start, initargs=(build_job, os.getpid())
     )
     try:
         yield from _in_order(pool, tasks, limit=workers + AHEAD)
@@ -72,10 +74,15 @@ def _in_order(pool: ProcessPoolExecutor, tasks: Iterable[Any], *, limit: int) ->
 def _start(build_job: Callable[[], Callable[[Any], Any]], parent: int) -> None:
     global _build_job  # noqa: PLW0603  (a worker process has one job for its whole life)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     _build_job = build_job
+
+
+def _end_with(parent: int) -> None:
+    """End this process when the program that started it is gone, however it went."""
+    with suppress(ProcessLookupError):
+        select.select([os.pidfd_open(parent)], [], [])
+    os._exit(1)
 
 
 @cache

@@ -50,8 +50,11 @@ class Cleaner:
         kept: list[bytes] = []
         keys: list[bytes] = []
         for number, (raw_source, raw_target) in enumerate(_raw_pairs(chunk), start=chunk.first_line):
-            pair = self._decode(raw_source, raw_target, tally, f"{corpus}:{number}")
-            if pair is None or self._is_dropped(pair, tally, f"{corpus}:{number}"):
+            pair = self._decode(raw_source, raw_target, tally)
+            reason = _unreadable(raw_source, raw_target) if pair is None else self._objection(pair)
+            if pair is None or reason is not None:
+                source, target = pair[:2] if pair is not None else (_lossy(raw_source), _lossy(raw_target))
+                tally.drop(str(reason), source, target, f"{corpus}:{number}")
                 continue
             line = f"{pair.source}\t{pair.target}\n".encode()
             kept.append(line)
@@ -71,26 +74,22 @@ class Cleaner:
         # The words of already-segmented text are its pieces joined again.
         return text, text.replace("@@ ", "").split(" ") if self._segmented and words else words
 
-    def _decode(self, source: bytes, target: bytes | None, tally: Tally, origin: str) -> Candidate | None:
-        reason = _unreadable(source, target)
-        if reason is None and target is not None:
-            try:
-                left, right = source.decode(), target.decode()
-            except UnicodeDecodeError:
-                reason = NOT_UTF8
-            else:
-                left, left_words = self.mend(left, tally)
-                right, right_words = self.mend(right, tally)
-                return Candidate(left, right, left_words, right_words)
-        tally.drop(reason or NOT_UTF8, _lossy(source), _lossy(target or b""), origin)
-        return None
+    def _decode(self, source: bytes, target: bytes | None, tally: Tally) -> Candidate | None:
+        """The pair as text, mended; None where it cannot be read."""
+        if target is None or len(source) >= MAX_LINE_BYTES or len(target) >= MAX_LINE_BYTES:
+            return None
+        try:
+            left, left_words = self.mend(source.decode(), tally)
+            right, right_words = self.mend(target.decode(), tally)
+        except UnicodeDecodeError:
+            return None
+        return Candidate(left, right, left_words, right_words)
 
-    def _is_dropped(self, pair: Candidate, tally: Tally, origin: str) -> bool:
+    def _objection(self, pair: Candidate) -> str | None:
         for name, judge in self._filters:
             if judge(pair):
-                tally.drop(name, pair.source, pair.target, origin)
-                return True
-        return False
+                return name
+        return None
 
 
 def _raw_pairs(chunk: RawChunk) -> Iterator[tuple[bytes, bytes | None]]:
@@ -108,13 +107,11 @@ def _columns(line: bytes) -> tuple[bytes, bytes | None]:
     return (columns[0], columns[1]) if len(columns) > 1 else (line, None)
 
 
-def _unreadable(source: bytes, target: bytes | None) -> str | None:
+def _unreadable(source: bytes, target: bytes | None) -> str:
     if target is None:
         return NO_TAB
-    if len(source) >= MAX_LINE_BYTES or len(target) >= MAX_LINE_BYTES:
-        return TOO_LONG
-    return None
+    return TOO_LONG if len(source) >= MAX_LINE_BYTES or len(target) >= MAX_LINE_BYTES else NOT_UTF8
 
 
-def _lossy(line: bytes) -> str:
-    return line[:1000].decode(errors="replace")
+def _lossy(line: bytes | None) -> str:
+    return (line or b"")[:1000].decode(errors="replace")

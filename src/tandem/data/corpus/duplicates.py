@@ -12,8 +12,10 @@ from tandem.progress import SILENT, Progress
 
 __all__ = ["find_duplicates"]
 
-KEYS_AT_ONCE = 1 << 22
-"""Hashes sorted at once; takes about 40 bytes each."""
+KEYS_AT_ONCE = 1 << 19
+"""Hashes sorted at once, at about 40 bytes each, while that takes no more than MOST_CLASSES readings of all hashes."""
+
+MOST_CLASSES = 64
 
 
 def find_duplicates(
@@ -27,7 +29,7 @@ def find_duplicates(
     counts = [path.stat().st_size // KEY_BYTES for path in key_files]
     starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
     total = int(starts[-1])
-    classes = max(1, -(-total // KEYS_AT_ONCE))
+    classes = min(max(1, -(-total // KEYS_AT_ONCE)), MOST_CLASSES)
     bits = np.zeros(total // 8 + 1, np.uint8)
     with progress.bar("finding duplicates", total=classes * len(key_files)) as bar:
         for remainder in range(classes):
