@@ -18,7 +18,7 @@ from tandem.data.shards.part import ShardFacts, part_name, read_facts, write_sha
 from tandem.data.shards.ragged import Ragged
 from tandem.data.shards.shardset import SHARDS_KIND, SHARDS_VERSION
 from tandem.data.subword.learn import Subword, open_subword
-from tandem.data.workers import run_jobs
+from tandem.data.workers import running_jobs
 from tandem.errors import TandemError
 from tandem.progress import SILENT, Progress
 
@@ -89,10 +89,11 @@ def encode_corpora(
         job = partial(EncodeJob, build.path, subword_folder, max_pieces)
         text = TextFacts()
         shards: list[ShardFacts] = []
-        with progress.bar("encoding", total=cleaned.pairs, unit="pairs") as bar:
-            for part, (facts, seen) in zip(
-                cleaned.parts, run_jobs(job, enumerate(cleaned.parts), workers=workers), strict=True
-            ):
+        with (
+            progress.bar("encoding", total=cleaned.pairs, unit="pairs") as bar,
+            running_jobs(job, enumerate(cleaned.parts), workers=workers) as results,
+        ):
+            for part, (facts, seen) in zip(cleaned.parts, results, strict=True):
                 bar.advance(part.pairs)
                 shards.append(facts)
                 text.add(seen)

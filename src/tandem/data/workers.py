@@ -9,13 +9,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
+from multiprocessing import forkserver
 from typing import Any, TypeVar
 
 from tandem.errors import TandemError
 
-__all__ = ["cores", "run_jobs"]
+__all__ = ["cores", "running_jobs"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -33,38 +34,76 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def run_jobs(
+@contextmanager
+def running_jobs(
     build_job: Callable[[], Callable[[Task], Result]], tasks: Iterable[Task], *, workers: int
-) -> Iterator[Result]:
-    """Yield `job(task)` for each task, in order. Each worker process builds its own job once.
+) -> Iterator[Iterator[Result]]:
+    """Inside the block, `job(task)` for each task, in order. Each worker process builds its own job once.
 
     One worker means this process itself. `build_job` must be importable by name, or a partial of such a thing.
     """
     if workers == 1:
-        yield from map(build_job(), tasks)
+        yield map(build_job(), tasks)
         return
     # Forked from a server that has loaded the data side and nothing else: a fork of this process would inherit threads,
     # locks and perhaps a GPU, and spawned workers would each import, and hold in memory, what they can share.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
+    _start_server()
+    others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(
         workers, mp_context=context, initializer=_start, initargs=(build_job, os.getpid())
     )
     try:
-        yield from _in_order(pool, tasks, limit=workers + AHEAD)
+        yield _in_order(pool, tasks, limit=workers + AHEAD)
     except BrokenProcessPool as error:
         raise TandemError(
             "A worker process was killed, most likely for want of memory: run the same command again with fewer "
             "--workers; finished parts are kept."
         ) from error
+    except BaseException:
+        # An interrupt may have struck in the middle of a hand-over: workers must not be waited for.
+        for worker in set(multiprocessing.active_children()) - others:
+            worker.kill()
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _start_server() -> None:
+    """Start the server deaf to Ctrl-C, which a terminal sends to every process: this one alone deals with it."""
+    if threading.current_thread() is not threading.main_thread():
+        forkserver.ensure_running()
+        return
+    # What is ignored stays ignored in a new program; a mask would not do, as multiprocessing lifts it.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _deferring_interrupts() -> Iterator[None]:
+    """Hold Ctrl-C back until the block ends: a worker that is half started could not be ended."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if held:
+        signal.raise_signal(held[0])
 
 
 def _in_order(pool: ProcessPoolExecutor, tasks: Iterable[Any], *, limit: int) -> Iterator[Any]:
     pending: deque[Future[Any]] = deque()
     for task in tasks:
-        pending.append(pool.submit(_run, task))
+        with _deferring_interrupts():
+            pending.append(pool.submit(_run, task))
         if len(pending) >= limit:
             yield pending.popleft().result()
     while pending:
@@ -73,7 +112,6 @@ def _in_order(pool: ProcessPoolExecutor, tasks: Iterable[Any], *, limit: int) ->
 
 def _start(build_job: Callable[[], Callable[[Any], Any]], parent: int) -> None:
     global _build_job  # noqa: PLW0603  (a worker process has one job for its whole life)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     _build_job = build_job
 

@@ -18,7 +18,7 @@ from tandem.data.corpus.files import CorpusFiles
 from tandem.data.corpus.filters import HeldOutSentences
 from tandem.data.corpus.read import RawChunk, read_chunks
 from tandem.data.corpus.tally import Tally
-from tandem.data.workers import run_jobs
+from tandem.data.workers import running_jobs
 from tandem.errors import TandemError
 from tandem.progress import SILENT, Progress
 
@@ -99,7 +99,8 @@ def clean_corpora(
         for number, files in enumerate(corpora):
             job = partial(CleanJob, build.path, rules, files.name)
             tasks = _tasks(build.path, number, files, rules.seed)
-            tallies[files.name] = _clean_corpus(files, run_jobs(job, tasks, workers=workers), progress)
+            with running_jobs(job, tasks, workers=workers) as parts:
+                tallies[files.name] = _clean_corpus(files, parts, progress)
         _drop_duplicates(build.path, tallies, rules.clean, progress)
         _finish(build, tallies)
     return open_cleaned(folder), False
