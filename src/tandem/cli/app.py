@@ -49,7 +49,7 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 def main() -> None:
     """Run the command line: an error is one sentence on standard error and a non-zero exit."""
-    signal.signal(signal.SIGINT, _interrupt)
+    before = signal.signal(signal.SIGINT, _interrupt)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without UTF-8 shows "?" rather than nothing
@@ -67,3 +67,5 @@ def main() -> None:
     except _Interrupted:
         sys.stderr.write("\ninterrupted: what is finished is kept; run the same command to go on.\n")
         sys.exit(130)
+    finally:
+        signal.signal(signal.SIGINT, before)

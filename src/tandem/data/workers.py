@@ -11,7 +11,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from functools import cache
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from typing import Any, TypeVar
 
 from tandem.errors import TandemError
@@ -72,15 +72,13 @@ def running_jobs(
 
 def _start_server() -> None:
     """Start the server deaf to Ctrl-C, which a terminal sends to every process: this one alone deals with it."""
-    if threading.current_thread() is not threading.main_thread():
-        forkserver.ensure_running()
-        return
-    # What is ignored stays ignored in a new program; a mask would not do, as multiprocessing lifts it.
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The tracker first: starting it lifts the mask. A blocked signal waits; an ignored one would be lost.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         forkserver.ensure_running()
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
