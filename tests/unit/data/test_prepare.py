@@ -206,10 +206,6 @@ def test_segmented_text_keeps_its_pieces(build_recipe: BuildRecipe, tmp_path: Pa
     prepared, _ = run(build_recipe(subword={"kind": "segmented", "vocabulary": 8_000}))
     card = prepared.card()
     assert card.vocabulary.kind == "segmented"
-    assert (
-        any("@@" in piece for pair in card.examples for piece in pair.target_pieces)
-        or card.fertility.target > 1
-    )
     assert card.fertility.target > 1
     assert card.vocabulary.unknown_pieces == 0
 
