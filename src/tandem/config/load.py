@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from tandem.config.complaints import complaints
 from tandem.config.document import Loc, dotted, read_document
-from tandem.config.keys import shown
+from tandem.config.keys import section_at, shown
 from tandem.config.overrides import COMMAND_LINE, overridden
 from tandem.config.recipe import Recipe
 from tandem.config.section import Section
@@ -25,7 +25,7 @@ class LoadedRecipe:
 
     recipe: Recipe
     origins: Mapping[str, str]
-    """Dotted key to `file:line`, `command line` or `default`."""
+    """Dotted key to `file:line`, `command line`, `default`, or `derived` from another key such as a preset."""
 
     def rows(self) -> Iterator[tuple[str, str, str]]:
         """Yield key, value and origin of everything that is set or has a default, as text."""
@@ -56,7 +56,10 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> LoadedRecipe:
         mistakes.extend(complaints(error, document))
     if mistakes:
         raise TandemError("\n".join(mistakes))
-    origins = {dotted(loc): document.places.get(loc, "default") for loc, _ in leaves(recipe)}
+    origins = {
+        dotted(loc): document.places.get(loc) or _unwritten_origin(loc, value)
+        for loc, value in leaves(recipe)
+    }
     return LoadedRecipe(recipe=recipe, origins=origins)
 
 
@@ -70,6 +73,11 @@ def leaves(value: object, loc: Loc = ()) -> Iterator[tuple[Loc, object]]:
             yield from leaves(item, (*loc, number))
     else:
         yield loc, value
+
+
+def _unwritten_origin(loc: Loc, value: object) -> str:
+    default = section_at(loc[:-1]).model_fields[str(loc[-1])].default
+    return "default" if value == default else "derived"
 
 
 def _anchored(value: Any, loc: Loc, base: Callable[[Loc], Path]) -> Any:

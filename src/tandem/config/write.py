@@ -1,9 +1,13 @@
 """A resolved recipe as YAML."""
 
+from pathlib import Path
+from typing import Any
+
 import yaml
 
 from tandem.config.document import NUMBER
 from tandem.config.recipe import Recipe
+from tandem.config.section import Section
 
 __all__ = ["recipe_yaml"]
 
@@ -22,5 +26,18 @@ _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", NUMBER, list("-+.012345
 
 def recipe_yaml(recipe: Recipe) -> str:
     """The recipe as YAML that loads as an equal one; unset values are left out."""
-    values = recipe.model_dump(mode="json", exclude_none=True)
-    return str(yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True))
+    return str(yaml.dump(_plain(recipe), Dumper=_Dumper, sort_keys=False, allow_unicode=True))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Section):
+        fields = type(value).model_fields.items()
+        # An empty value is written where leaving it out would mean something else.
+        return {
+            name: _plain(inner)
+            for name, field in fields
+            if (inner := getattr(value, name)) is not None or field.default is not None
+        }
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value

@@ -55,6 +55,16 @@ def test_each_value_knows_where_it_came_from(tmp_path: Path) -> None:
     assert origins["data.test"] == "default"
 
 
+def test_a_value_that_a_preset_filled_in_is_derived(tmp_path: Path) -> None:
+    overrides = ["model={preset: big, dropout: 0.2}", "optim.schedule=transformer"]
+    loaded = load(tmp_path, RECIPE, *overrides)
+    rows = {key: (value, origin) for key, value, origin in loaded.rows()}
+    assert rows["model.width"] == ("1024", "derived")
+    assert rows["model.dropout"] == ("0.2", "command line")
+    assert rows["model.encoder_layers"] == ("6", "default")
+    assert rows["optim.learning_rate"] == ("2.0", "derived")
+
+
 def test_rows_leave_out_what_nobody_set(tmp_path: Path) -> None:
     rows = {key: (value, origin) for key, value, origin in load(tmp_path, RECIPE, "data.valid=null").rows()}
     assert "data.folder" not in rows
@@ -112,7 +122,13 @@ def test_an_unknown_user_in_a_path_is_one_sentence(tmp_path: Path) -> None:
             "batch:\n  zzz: 5\n",
             "tiny.yaml:6: unknown key 'batch.zzz'; the keys here are target_tokens",
         ),
-        ("5: x\n", "tiny.yaml:5: unknown key '5'; the keys here are name, seed, data, clean, subword, batch"),
+        (
+            "5: x\n",
+            (
+                "tiny.yaml:5: unknown key '5'; the keys here are name, seed, data, clean, subword, batch, "
+                "model, optim, train, evaluate, checkpoint"
+            ),
+        ),
     ],
 )
 def test_an_unknown_key_is_named_with_its_line_and_the_nearest_key(
@@ -193,6 +209,7 @@ def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
                 "or subword.max_pieces at most 250"
             ),
         ),
+        (["model.heads=7"], "model.heads is 7, which does not divide width, 512; make it 8"),
         (["clean.min_words=90"], "clean.min_words is 90, more than max_words, which is 80"),
         (
             ["subword.model=a.model", "subword.joint=false"],

@@ -6,25 +6,38 @@ from pathlib import Path
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tandem.config import CleanSection, Corpus, DataSection, Recipe, SubwordSection, load_recipe, recipe_yaml
+from tandem.config import (
+    CleanSection,
+    Corpus,
+    DataSection,
+    EvaluateSection,
+    ModelSection,
+    Recipe,
+    SubwordSection,
+    load_recipe,
+    recipe_yaml,
+)
 
 names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,20}", fullmatch=True)
 paths = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0/"), min_size=1).map(
     lambda name: Path("/texts") / f"x{name}"
 )
 recipes = st.builds(
-    lambda name, seed, path, weight, ratio: Recipe(
+    lambda name, seed, path, weight, ratio, every_steps: Recipe(
         name=name,
         seed=seed,
         data=DataSection(train=(Corpus(tsv=path, weight=weight),)),
         clean=CleanSection(max_ratio=ratio, markup=False),
         subword=SubwordSection(kind="unigram", model=path),
+        model=ModelSection(preset="big", dropout=0.2),
+        evaluate=EvaluateSection(every_steps=every_steps),
     ),
     names,
     st.integers(0, 2**63 - 1),
     paths,
     st.floats(0, 1000, exclude_min=True),
     st.floats(1, 1e300),
+    st.none() | st.integers(1, 2000),
 )
 
 
@@ -45,3 +58,11 @@ def test_a_written_recipe_loads_as_an_equal_one(recipe: Recipe) -> None:
         path = Path(folder) / "written.yaml"
         path.write_text(recipe_yaml(recipe), encoding="utf-8", newline="")
         assert load_recipe(path).recipe == recipe
+
+
+def test_values_that_nobody_set_are_left_out_unless_they_have_another_default() -> None:
+    written = recipe_yaml(recipe_called("small")).splitlines()
+    assert "  max_tokens: null" not in written
+    assert "  every_steps: 1000" in written
+    never = Recipe.model_validate({**recipe_called("small").model_dump(), "evaluate": {"every_steps": None}})
+    assert "  every_steps: null" in recipe_yaml(never).splitlines()

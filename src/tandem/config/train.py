@@ -1,0 +1,34 @@
+"""The train section: what is learned at each step, and when it is enough."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tandem.config.section import Section
+
+__all__ = ["TrainSection"]
+
+
+class TrainSection(Section):
+    """What is learned at each step, and when it is enough: the first limit that is met ends the run."""
+
+    max_steps: Annotated[int, Field(ge=1)] = 100_000
+    """Most steps."""
+
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    """Most target tokens learned from, each counted as often as it was seen."""
+
+    max_minutes: Annotated[float, Field(gt=0)] | None = None
+    """Most minutes of running, those before a resume included."""
+
+    patience: Annotated[int, Field(ge=1)] | None = None
+    """Stop after so many evaluations in a row without a better one."""
+
+    patience_on: Literal["loss", "bleu"] = "loss"
+    """What better means for patience: a lower loss or a higher BLEU on the valid text."""
+
+    label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    """Share of probability that the loss wants spread over all pieces instead of the right one."""
+
+    precision: Literal["auto", "fp32", "tf32", "bf16", "fp16"] = "auto"
+    """Numbers to multiply in; `auto` takes bf16 where the device is fast at it, and else fp32."""
