@@ -35,3 +35,8 @@ class RunLayout:
     def checkpoints(self) -> Path:
         """Folder of the checkpoints."""
         return self.folder / "checkpoints"
+
+    @property
+    def tensorboard(self) -> Path:
+        """Folder of the curves that TensorBoard shows."""
+        return self.folder / "tensorboard"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from tandem.errors import TandemError
 from tandem.runlog.event import Unknown
@@ -17,6 +17,8 @@ __all__ = ["ReadReport", "follow", "read_records"]
 
 _LONGEST_LINE = 1 << 24
 _HEAD_BYTES = 256
+
+IsWanted: TypeAlias = Callable[[Path, bytes], bool]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,11 +34,15 @@ class ReadReport:
     """Records of events that this version does not know."""
 
 
+def _is_anything(_path: Path, _line: bytes) -> bool:
+    return True
+
+
 class _Tail:
     """A place in one file, from which the next whole lines are read."""
 
-    def __init__(self, path: Path, report: ReadReport) -> None:
-        self._path, self._report = path, report
+    def __init__(self, path: Path, report: ReadReport, is_wanted: IsWanted) -> None:
+        self._path, self._report, self._is_wanted = path, report, is_wanted
         self._head = b""
         self.is_unfinished = False
         """Whether the file goes on after its last whole line."""
@@ -82,7 +88,7 @@ class _Tail:
             skipped = self._inside_long or not ended or line == b"\n"
             self._report.damaged += not ended and not self._inside_long
             self._inside_long = not ended
-            if not skipped:
+            if not skipped and self._is_wanted(self._path, line):
                 yield line
 
 
@@ -92,7 +98,7 @@ def read_records(run_folder: Path, report: ReadReport | None = None) -> Iterator
     paths = _log_files(run_folder)
     if not paths:
         raise TandemError(f"There is no run log in {RunLayout(run_folder).log}: check the name of the run.")
-    tails = [_Tail(path, report) for path in paths]
+    tails = [_Tail(path, report, _is_anything) for path in paths]
     return _read_once(tails, report)
 
 
@@ -102,14 +108,18 @@ def follow(
     *,
     wait: Callable[[], None] = lambda: time.sleep(0.5),
     report: ReadReport | None = None,
+    is_wanted: IsWanted = _is_anything,
 ) -> Iterator[Record]:
-    """Yield the records of a live run as they come, until `stop()`; calls `wait` when it has caught up."""
+    """Yield the records of a live run as they come, until `stop()`; calls `wait` when it has caught up.
+
+    Lines of which `is_wanted` says no, given their file, are passed over unread and uncounted.
+    """
     report = report or ReadReport()
     tails: dict[Path, _Tail] = {}
     while True:
         last = stop()
         for path in _log_files(run_folder):
-            tails.setdefault(path, _Tail(path, report))
+            tails.setdefault(path, _Tail(path, report, is_wanted))
         yield from _merge(tails.values())
         if last:
             return

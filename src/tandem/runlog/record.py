@@ -14,6 +14,8 @@ __all__ = ["SCHEMA", "Record", "from_line", "to_line"]
 SCHEMA = 1
 
 _KINDS = {kind.__name__: kind for kind in EVENTS}
+_to_json = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+_from_json = json.JSONDecoder().decode
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -47,16 +49,16 @@ def to_line(record: Record) -> bytes:
         "fields": {**held, **record.extra},
     }
     try:
-        text = json.dumps(line, allow_nan=False, separators=(",", ":"))
+        text = _to_json(line)
     except (TypeError, ValueError):
-        text = json.dumps(_plain(line), allow_nan=False, separators=(",", ":"))
+        text = _to_json(_plain(line))
     return text.encode("ascii") + b"\n"
 
 
 def from_line(line: bytes) -> Record:
     """Decode a line; raises ValueError when it is not a record."""
     try:
-        held = json.loads(line)
+        held = _from_json(line.decode())
         schema, kind, named = _integer(held["schema"]), _text(held["event"]), _object(held["fields"])
         event, extra = (
             _build_event(kind, named) if schema == SCHEMA else (Unknown(kind=kind, fields=named), {})
@@ -142,6 +144,10 @@ def _counts(value: Any) -> dict[str, int]:
     return {name: _integer(count) for name, count in _object(value).items()}
 
 
+def _numbers(value: Any) -> dict[str, float]:
+    return {name: _number(held) for name, held in _object(value).items()}
+
+
 def _texts(value: Any) -> tuple[str, ...]:
     if type(value) is not list:
         raise TypeError("a list is needed")
@@ -155,6 +161,7 @@ _READERS: dict[Any, Callable[[Any], Any]] = {
     float: _number,
     tuple[str, ...]: _texts,
     Mapping[str, int]: _counts,
+    Mapping[str, float]: _numbers,
     Mapping[str, JsonValue]: _object,
 }
 

@@ -18,6 +18,7 @@ TYPES = {
     "bool": "true or false",
     "tuple[str, ...]": "list of strings",
     "Mapping[str, int]": "object of integers",
+    "Mapping[str, float]": "object of numbers",
 }
 
 

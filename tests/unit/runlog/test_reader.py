@@ -165,3 +165,13 @@ def test_following_goes_on_in_a_longer_copy_with_a_new_inode(tmp_path: Path) -> 
 def test_following_survives_a_file_that_is_taken_away(tmp_path: Path) -> None:
     write(tmp_path, 0, to_line(record(1)))
     assert watch(tmp_path, [RunLayout(tmp_path).rank_log(0).unlink]) == [[1], []]
+
+
+def test_following_passes_over_lines_that_are_not_wanted(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        write(tmp_path, rank, to_line(record(rank, rank=rank)) + b"not a record\n")
+    report = ReadReport()
+    wanted = RunLayout(tmp_path).rank_log(1)
+    found = follow(tmp_path, lambda: True, report=report, is_wanted=lambda path, _line: path == wanted)
+    assert [each.rank for each in found] == [1]
+    assert report == ReadReport(records=1, damaged=1)

@@ -32,6 +32,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "bool": st.booleans(),
     "tuple[str, ...]": st.lists(st.text(), max_size=3).map(tuple),
     "Mapping[str, int]": st.dictionaries(st.text(), st.integers(), max_size=3),
+    "Mapping[str, float]": st.dictionaries(st.text(), st.floats(allow_nan=False), max_size=3),
 }
 
 

@@ -1,0 +1,59 @@
+"""Events in the life of a run and of its processes."""
+
+from dataclasses import dataclass
+
+from tandem.runlog.event.fact import Event
+
+__all__ = ["EventsDropped", "RunFinished", "RunStarted", "StopAsked", "WorkersLost"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted(Event):
+    """A process of the run began to work."""
+
+    run: str
+    tandem: str
+    command: tuple[str, ...]
+    recipe: str
+    """Fingerprint of the resolved recipe."""
+    world_size: int
+    host: str
+    python: str
+    torch: str
+    """Empty where the work needs no torch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopAsked(Event):
+    """Somebody asked the process to stop; it ends after the step at hand."""
+
+    signal: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkersLost(Event):
+    """A worker died; the others were ended, to be started again together."""
+
+    attempt: int
+    """Which start of the workers it was, from 1."""
+    exit_code: int
+    """Of the worker that died first; negative: the signal that killed it."""
+    rank: int
+    """Of the worker that died first."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventsDropped(Event):
+    """The writer could not keep up or could not write, and these events are missing."""
+
+    count: int
+    since_ns: int
+    """When the first of them happened, in nanoseconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFinished(Event):
+    """The run ended in an orderly way."""
+
+    reason: str
