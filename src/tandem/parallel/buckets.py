@@ -1,0 +1,155 @@
+"""Gradients in one flat buffer, cut into buckets that are summed over ranks while backward goes on."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from tandem.parallel.world import Handle, World
+
+__all__ = ["GradientBuckets"]
+
+LARGEST_BYTES = 25 * 2**20
+SMALLEST_BYTES = 2**20
+OVERLAPPING = 8
+"""Buckets that a small model is cut into, so that most of them are under way before backward ends."""
+
+_NUMBER_BYTES = 4
+_ALIGNED = 16
+"""Numbers to which each gradient's place is rounded up, so that kernels may read 64 aligned bytes at a time."""
+_ROW = 1024
+"""Numbers whose squares are summed in one go for the norm."""
+
+
+class GradientBuckets:
+    """Every parameter's `.grad` as a view into flat fp32 buckets that never change.
+
+    Parameters lie in reverse order, since backward ends with the first. The cut depends on nothing but the parameters:
+    a resumed run sums in the same order as an undisturbed one, bit for bit.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[nn.Parameter],
+        world: World,
+        *,
+        slots: int,
+        bucket_bytes: int | None = None,
+    ) -> None:
+        """Slots are numbers of the caller's that are summed with the last bucket."""
+        self._world = world
+        self._parameters = tuple(reversed(parameters))
+        places = _lay_out(self._parameters)
+        total = -(-places[-1] // _ROW) * _ROW
+        flat = torch.zeros(total + slots, dtype=torch.float32, device=world.device)
+        self._flat, self._gradients, self.slots = flat, flat[:total], flat[total:]
+        self._views = tuple(
+            flat[place : place + parameter.numel()].view(parameter.shape)
+            for parameter, place in zip(self._parameters, places, strict=False)
+        )
+        limit = (bucket_bytes or _choose_bytes(total * _NUMBER_BYTES)) // _NUMBER_BYTES
+        self._bucket_of, starts = _fill(places, limit)
+        self._buckets = tuple(flat[start:stop] for start, stop in pairwise([*starts, total + slots]))
+        self.sent_bytes = flat.numel() * _NUMBER_BYTES if world.size > 1 else 0
+        self._handles: list[Handle] = []
+        self._dropped = 0
+        self._sending = False
+        self._missing: list[int] = []
+        for parameter, bucket in zip(self._parameters, self._bucket_of, strict=True):
+            parameter.register_post_accumulate_grad_hook(self._hook(bucket))  # type: ignore[no-untyped-call]
+        self._attach()
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def clear(self) -> None:
+        """Begin an update: all gradients and slots are zero."""
+        self._flat.zero_()
+
+    @contextmanager
+    def sending(self) -> Iterator[None]:
+        """Around the last backward: a bucket is sent as soon as it and all before it are complete."""
+        self._missing = [0] * len(self)
+        for bucket in self._bucket_of:
+            self._missing[bucket] += 1
+        self._sending = True
+        try:
+            yield
+        finally:
+            self._sending = False
+
+    def finish(self) -> None:
+        """Send what was not sent and wait for all; slots travel now."""
+        self._send(len(self))
+        for handle in self._handles:
+            handle.wait()
+        self._handles.clear()
+        self._dropped = 0
+        self._attach()
+
+    def restart(self) -> None:
+        """Begin the update again after a failure in backward, for the buckets that were not sent yet.
+
+        What was sent is complete; gradients that come for it from now on are dropped.
+        """
+        self._dropped = len(self._handles)
+        self._attach()
+        for bucket in self._buckets[self._dropped :]:
+            bucket.zero_()
+
+    def norm(self) -> Tensor:
+        """The norm of the whole gradient, on the device."""
+        # Row by row: one fp32 sum over 61 million squares was seen to be 0.5 % short on a CPU.
+        norms = torch.linalg.vector_norm(self._gradients.view(-1, _ROW), dim=1)
+        norm: Tensor = torch.linalg.vector_norm(norms)
+        return norm
+
+    def _attach(self) -> None:
+        for parameter, view, bucket in zip(self._parameters, self._views, self._bucket_of, strict=True):
+            parameter.grad = None if bucket < self._dropped else view
+
+    def _hook(self, bucket: int) -> Callable[[Tensor], None]:
+        def note(parameter: Tensor) -> None:
+            if bucket < self._dropped:
+                parameter.grad = None
+            elif self._sending:
+                self._missing[bucket] -= 1
+                self._send(self._complete())
+
+        return note
+
+    def _complete(self) -> int:
+        """Buckets from the first on that have all gradients; the last one waits for its slots."""
+        waiting = len(self._handles)
+        while waiting < len(self) - 1 and not self._missing[waiting]:
+            waiting += 1
+        return waiting
+
+    def _send(self, until: int) -> None:
+        # Every rank sends the buckets in this order, whichever order its gradients come in.
+        for bucket in self._buckets[len(self._handles) : until]:
+            self._handles.append(self._world.start_sum(bucket))
+
+
+def _choose_bytes(total_bytes: int) -> int:
+    return max(SMALLEST_BYTES, min(LARGEST_BYTES, total_bytes // OVERLAPPING))
+
+
+def _lay_out(parameters: Sequence[nn.Parameter]) -> list[int]:
+    """Where each parameter's gradient begins, and where the last one ends."""
+    places = [0]
+    for parameter in parameters:
+        places.append(places[-1] + -(-parameter.numel() // _ALIGNED) * _ALIGNED)
+    return places
+
+
+def _fill(places: list[int], limit: int) -> tuple[list[int], list[int]]:
+    """The bucket of each gradient, and where each bucket begins; one above the limit has a bucket to itself."""
+    buckets, starts = [], [0]
+    for start, stop in pairwise(places):
+        if stop - starts[-1] > limit and start > starts[-1]:
+            starts.append(start)
+        buckets.append(len(starts) - 1)
+    return buckets, starts

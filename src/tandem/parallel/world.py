@@ -1,0 +1,263 @@
+"""All ranks of a run, as one of them sees them; one process alone is a world too."""
+
+import json
+import os
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Protocol
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from tandem.artefact import JsonValue
+from tandem.errors import TandemError
+
+__all__ = ["Handle", "SoloWorld", "TorchWorld", "World", "open_world"]
+
+_LONGEST = 80
+"""Characters of a value that an error message shows."""
+
+
+class Handle(Protocol):
+    """A sum on its way."""
+
+    def wait(self) -> object:
+        """Return when the sum is there; on a GPU, make what is queued from now on wait for it."""
+        ...
+
+
+class World(Protocol):
+    """The ranks of a run. Every rank must make the same calls in the same order."""
+
+    @property
+    def rank(self) -> int:
+        """Which of them this one is, from 0."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are."""
+        ...
+
+    @property
+    def local_rank(self) -> int:
+        """Which of its host's ranks this one is, from 0."""
+        ...
+
+    @property
+    def device(self) -> torch.device:
+        """Where this rank computes, and where tensors that it exchanges lie."""
+        ...
+
+    def sum(self, tensor: Tensor) -> None:
+        """Put the sum over all ranks in place of the tensor."""
+        ...
+
+    def start_sum(self, tensor: Tensor) -> Handle:
+        """Begin to sum in place; the tensor is not to be touched before the handle was waited for."""
+        ...
+
+    def largest(self, tensor: Tensor) -> None:
+        """Put the largest over all ranks, element by element, in place of the tensor."""
+        ...
+
+    def smallest(self, tensor: Tensor) -> None:
+        """Put the smallest over all ranks, element by element, in place of the tensor."""
+        ...
+
+    def share(self, tensor: Tensor) -> None:
+        """Put rank 0's value in place of the tensor."""
+        ...
+
+    def gather(self, value: JsonValue) -> list[JsonValue]:
+        """The values of all ranks, in order, on every rank."""
+        ...
+
+    def barrier(self) -> None:
+        """Return when all ranks have come here."""
+        ...
+
+    def agree(self, value: JsonValue, what: str) -> None:
+        """Raise TandemError on every rank, naming the ranks, where `what` is not the same on all."""
+        ...
+
+    def close(self) -> None:
+        """Leave; may be called again."""
+        ...
+
+
+class _Done:
+    """The handle of a sum that needs no other rank."""
+
+    def wait(self) -> None:
+        """Return at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoloWorld:
+    """One process alone: what it has is already the sum."""
+
+    device: torch.device
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0
+
+    def sum(self, tensor: Tensor) -> None:
+        """Leave the tensor as it is."""
+
+    def start_sum(self, tensor: Tensor) -> Handle:  # noqa: ARG002  (the interface's)
+        """Leave the tensor as it is."""
+        return _Done()
+
+    def largest(self, tensor: Tensor) -> None:
+        """Leave the tensor as it is."""
+
+    def smallest(self, tensor: Tensor) -> None:
+        """Leave the tensor as it is."""
+
+    def share(self, tensor: Tensor) -> None:
+        """Leave the tensor as it is."""
+
+    def gather(self, value: JsonValue) -> list[JsonValue]:
+        """The value as others would get it."""
+        return [_from_bytes(_to_bytes(value))]
+
+    def barrier(self) -> None:
+        """Go on."""
+
+    def agree(self, value: JsonValue, what: str) -> None:
+        """Agree."""
+
+    def close(self) -> None:
+        """Nothing was opened."""
+
+
+class TorchWorld:
+    """Ranks joined by torch.distributed: NCCL between GPUs, gloo between CPUs."""
+
+    def __init__(self, *, device: torch.device, local_rank: int, timeout_s: float) -> None:
+        """Meet the others, as RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in the environment say."""
+        gpu = device.type == "cuda"
+        if gpu:
+            torch.cuda.set_device(device)
+        elif _is_one_host():
+            # Else gloo takes the address that the host's name stands for, which may be a slow or a dead one.
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+        dist.init_process_group(
+            "nccl" if gpu else "gloo",
+            timeout=timedelta(seconds=timeout_s),
+            device_id=device if gpu else None,
+        )
+        self.rank = dist.get_rank()
+        self.size = dist.get_world_size()
+        self.local_rank = local_rank
+        self.device = device
+
+    def sum(self, tensor: Tensor) -> None:
+        """Put the sum over all ranks in place of the tensor."""
+        dist.all_reduce(tensor)
+
+    def start_sum(self, tensor: Tensor) -> Handle:
+        """Begin to sum in place; the tensor is not to be touched before the handle was waited for."""
+        handle: Handle = dist.all_reduce(tensor, async_op=True)
+        return handle
+
+    def largest(self, tensor: Tensor) -> None:
+        """Put the largest over all ranks, element by element, in place of the tensor."""
+        dist.all_reduce(tensor, dist.ReduceOp.MAX)
+
+    def smallest(self, tensor: Tensor) -> None:
+        """Put the smallest over all ranks, element by element, in place of the tensor."""
+        dist.all_reduce(tensor, dist.ReduceOp.MIN)
+
+    def share(self, tensor: Tensor) -> None:
+        """Put rank 0's value in place of the tensor."""
+        dist.broadcast(tensor, src=0)
+
+    def gather(self, value: JsonValue) -> list[JsonValue]:
+        """The values of all ranks, in order, on every rank."""
+        mine = torch.frombuffer(bytearray(_to_bytes(value)), dtype=torch.uint8).to(self.device)
+        counts = torch.zeros(self.size, dtype=torch.int64, device=self.device)
+        counts[self.rank] = len(mine)
+        self.sum(counts)
+        lengths: list[int] = counts.tolist()
+        rows = torch.zeros(self.size, max(lengths), dtype=torch.uint8, device=self.device)
+        rows[self.rank, : len(mine)] = mine
+        self.sum(rows)
+        held = rows.cpu().numpy()
+        return [_from_bytes(held[rank, :length].tobytes()) for rank, length in enumerate(lengths)]
+
+    def barrier(self) -> None:
+        """Return when all ranks have come here."""
+        self.sum(token := torch.zeros(1, device=self.device))
+        token.item()
+
+    def agree(self, value: JsonValue, what: str) -> None:
+        """Raise TandemError on every rank, naming the ranks, where `what` is not the same on all."""
+        held = self.gather(value)
+        if others := [rank for rank, other in enumerate(held) if other != held[0]]:
+            first = others[0]
+            ranks = ", ".join(map(str, others))
+            raise TandemError(
+                f"The ranks do not agree on {what}: rank 0 has {_short(held[0])}, but rank {first} has "
+                f"{_short(held[first])} (different on: {ranks}); start all of them with the same files, options "
+                "and versions."
+            )
+
+    def close(self) -> None:
+        """Leave; may be called again."""
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+
+def open_world(device: str = "auto", *, timeout_s: float) -> World:
+    """The world that the environment speaks of; device is auto, cpu or cuda. Waits at most so long for any rank."""
+    size, rank = _number("WORLD_SIZE", 1), _number("RANK", 0)
+    local_rank = _number("LOCAL_RANK", 0)
+    chosen = _choose_device(device, local_rank)
+    if not 0 <= rank < size:
+        raise TandemError(
+            f"RANK is {rank} and WORLD_SIZE {size}: ranks are numbered from 0 and below WORLD_SIZE."
+        )
+    if size == 1:
+        return SoloWorld(device=chosen)
+    return TorchWorld(device=chosen, local_rank=local_rank, timeout_s=timeout_s)
+
+
+def _choose_device(name: str, local_rank: int) -> torch.device:
+    if name == "cpu" or (name == "auto" and not torch.cuda.is_available()):
+        return torch.device("cpu")
+    count = torch.cuda.device_count()
+    if local_rank >= count:
+        raise TandemError(
+            f"Worker {local_rank} of this host wants a GPU of its own, but {count} can be seen here: "
+            "give fewer --workers, or --device cpu."
+        )
+    return torch.device("cuda", local_rank)
+
+
+def _number(name: str, default: int) -> int:
+    text = os.environ.get(name, str(default))
+    try:
+        return int(text)
+    except ValueError:
+        raise TandemError(f"{name} is {text!r} in the environment: make it a whole number.") from None
+
+
+def _is_one_host() -> bool:
+    return os.environ.get("LOCAL_WORLD_SIZE") == os.environ["WORLD_SIZE"]
+
+
+def _to_bytes(value: JsonValue) -> bytes:
+    return json.dumps(value).encode()
+
+
+def _from_bytes(held: bytes) -> JsonValue:
+    value: JsonValue = json.loads(held)
+    return value
+
+
+def _short(value: JsonValue) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

@@ -1,0 +1,1 @@
+"""What this host is doing: where the time of a step goes."""
