@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# Two test processes on two cores: threads of their own would only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 IN_CI = os.environ.get("CI") == "true"
 

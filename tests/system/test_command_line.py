@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tandem.runlog.event import BatchesPlanned, DataPrepared, RunFinished, RunStarted
+from tandem.runlog.event import BatchesPlanned, DataPrepared, RunFinished, StepFinished, TranslationScored
 from tandem.runlog.reader import read_records
 
 TANDEM = str(Path(sys.executable).with_name("tandem"))
@@ -115,15 +115,23 @@ def test_ctrl_c_stops_with_one_sentence_and_keeps_what_is_finished(folder: Path)
     assert "Traceback" not in complaint
 
 
-def test_the_demo_prepares_shows_and_logs(run: Run, folder: Path) -> None:
-    printed = run(
-        "demo", "data.train.0.builtin.pairs=2000", "subword.vocabulary=800", "data.test.0.builtin.pairs=50"
-    ).stdout
-    for expected in ("The first update, dealt to two ranks", "Done in", "Try next:", "runs/demo/data.html"):
+def test_the_demo_trains_translates_and_says_where_everything_lies(run: Run, folder: Path) -> None:
+    small = ["data.train.0.builtin.pairs=600", "data.valid.builtin.pairs=20", "data.test.0.builtin.pairs=20"]
+    small += ["subword.vocabulary=512", "model.width=32", "model.feed_forward=64", "train.max_steps=4"]
+    small += ["optim.warmup_steps=2", "evaluate.every_steps=2"]
+    printed = run("demo", *small).stdout
+    for expected in (
+        "training starts",
+        "2 ranks",
+        "20 test sentences",
+        "Done in",
+        "tandem translate runs/demo",
+    ):
         assert expected in printed
-    assert (folder / "runs" / "demo" / "data.html").is_file()
-    assert (folder / "runs" / "demo" / "data" / "card.json").is_file()
-    events = [record.event for record in read_records(folder / "runs" / "demo")]
-    assert isinstance(events[0], RunStarted)
+    home = folder / "runs" / "demo"
+    assert (home / "data.html").is_file()
+    assert (home / "checkpoints" / "step-00000004" / "model.safetensors").is_file()
+    assert list((home / "tensorboard").iterdir())
+    events = [record.event for record in read_records(home)]
+    assert {DataPrepared, BatchesPlanned, StepFinished, TranslationScored} < {type(event) for event in events}
     assert isinstance(events[-1], RunFinished)
-    assert {DataPrepared, BatchesPlanned} < {type(event) for event in events}

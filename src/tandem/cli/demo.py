@@ -3,7 +3,6 @@
 # Imports wait until a command runs, so that --help answers at once.
 
 import json
-import platform
 import shutil
 import sys
 import time
@@ -12,23 +11,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tandem import __version__
 from tandem.cli.paths import near
-from tandem.errors import TandemError
+from tandem.cli.training import How, train_here
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from torch import Tensor
 
-    from tandem.config import Recipe
-    from tandem.data.batches.batch import Batch
     from tandem.data.prepared import Prepared
-    from tandem.runlog.writer import RunLog
+    from tandem.translate.translator import Translator
 
 __all__ = ["demo"]
 
 RECIPE = Path(__file__).with_name("demo.yaml")
-SHOWN_RANKS = 2
+SHOWN_SENTENCES = 6
 
 
 def demo(
@@ -37,9 +32,11 @@ def demo(
     ] = None,
     *,
     run: Annotated[Path, typer.Option(help="The run's folder.")] = Path("runs/demo"),
-    workers: Annotated[int, typer.Option(min=0, help="Processes; 0 means one for each core.")] = 0,
+    workers: Annotated[int, typer.Option(min=0, help="Processes; 0 means one a GPU, or one.")] = 2,
+    device: Annotated[str, typer.Option(help="cpu, cuda, or auto: GPUs where there are any.")] = "cpu",
+    plain: Annotated[bool, typer.Option("--plain", help="Lines instead of a display.")] = False,
 ) -> None:
-    """Prepare the built-in English–German text, show its data card, and look at real batches for two ranks."""
+    """Prepare the built-in English–German text, train on it with two workers, and translate what it never saw."""
     from rich.console import Console
 
     from tandem.cli.bars import Bars
@@ -47,127 +44,77 @@ def demo(
     from tandem.data.prepare import prepare
     from tandem.data.workers import cores
     from tandem.observe.data_card import render_card, write_html
-    from tandem.runlog.event import RunFinished
-    from tandem.runlog.writer import open_rank_log
 
     begun = time.monotonic()
     recipe = load_recipe(RECIPE, [f"data.folder={json.dumps(str(run / 'data'))}", *(overrides or ())]).recipe
     console = Console(highlight=False)
-    log = open_rank_log(run, 0)
-    try:
-        _log_start(log, recipe)
-        with Bars() as progress:
-            prepared = prepare(recipe, workers=workers or cores(), progress=progress, log=log)
-        card = prepared.card()
-        render_card(card, console, examples=False)
-        _show_batches(prepared, console, log)
-        page = run / "data.html"
-        write_html(card, page)
-        log.log(RunFinished(reason="completed"))
-    except TandemError as error:
-        log.log(RunFinished(reason=f"failed: {error}"))
-        raise
-    finally:
-        log.close()
-    _close(console, prepared, page, time.monotonic() - begun)
+    with Bars() as progress:
+        prepared = prepare(recipe, workers=cores(), progress=progress)
+    render_card(prepared.card(), console, examples=False)
+    write_html(prepared.card(), run / "data.html")
+    train_here(recipe, run, How(workers=workers, device=device, plain=plain))
+    translator = _open_best(run)
+    _translate_test(prepared, translator, console)
+    _close(run, console, time.monotonic() - begun)
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        _converse(prepared, translator, console)
 
 
-def _log_start(log: "RunLog", recipe: "Recipe") -> None:
-    from tandem.artefact import fingerprint
-    from tandem.runlog.event import RunStarted
+def _open_best(run: Path) -> "Translator":
+    import torch
 
-    log.log(
-        RunStarted(
-            run=recipe.name,
-            tandem=__version__,
-            command=tuple(sys.argv),
-            recipe=fingerprint(recipe.model_dump(mode="json")),
-            world_size=1,
-            host=platform.node(),
-            python=platform.python_version(),
-            torch="",
+    from tandem.checkpoint.bundle import find_bundle
+    from tandem.translate.open import open_translator
+
+    return open_translator(find_bundle(run), torch.device("cpu"))
+
+
+def _translate_test(prepared: "Prepared", translator: "Translator", console: "Console") -> None:
+    """All of the test text for a score, and some of it to read."""
+    from tandem.translate.score import score
+
+    for name in prepared.held_out_names:
+        if not name.startswith("test-"):
+            continue
+        text = prepared.held_out_text(name)
+        wrote = [translation.text for translation in translator.translate(text.source)]
+        scores = score(wrote, text.target)
+        told = (
+            f"{len(wrote)} test sentences, never trained on: BLEU {scores.bleu:.1f}, chrF {scores.chrf:.1f}"
         )
-    )
+        console.print(f"\n[bold]{told}[/bold]")
+        console.print(f"  [dim]{scores.bleu_signature}[/dim]")
+        for place in range(0, len(wrote), max(1, len(wrote) // SHOWN_SENTENCES)):
+            console.print(f"\n  source     {text.source[place]}", markup=False)
+            console.print(f"  model      {wrote[place]}", markup=False)
+            if wrote[place] != text.target[place]:
+                console.print(f"  reference  {text.target[place]}", markup=False)
 
 
-def _show_batches(prepared: "Prepared", console: "Console", log: "RunLog") -> None:
-    """The first update as two ranks would get it."""
-    from rich.table import Table
-
-    from tandem.data.batches.plan import Cursor
-    from tandem.data.batches.shape import BatchShape
-    from tandem.data.batches.stream import BatchStream
-    from tandem.data.card import CAPACITY_TOKENS
-    from tandem.runlog.event import BatchesPlanned
-
-    plan = prepared.plan()
-    batching = prepared.card().batching
-    log.log(
-        BatchesPlanned(
-            pairs=len(plan.shards),
-            updates_per_epoch=batching.updates_per_epoch,
-            padding_share=batching.padded_share,
-        )
-    )
-    shape = BatchShape(layout="padded", source_tokens=CAPACITY_TOKENS, target_tokens=CAPACITY_TOKENS)
-    table = Table(title="\nThe first update, dealt to two ranks", title_justify="left", title_style="bold")
-    for heading in ("rank", "batch", "pairs", "source shape", "target shape", "target tokens", "padding"):
-        table.add_column(heading, justify="right")
-    for rank in range(SHOWN_RANKS):
-        with BatchStream(plan, start=Cursor(), shape=shape, rank=rank, ranks=SHOWN_RANKS) as stream:
-            update = next(stream)
-        for number, batch in enumerate(update.batches):
-            table.add_row(str(rank), str(number), *_describe(batch, pad=plan.shards.special.pad))
-        if rank == 0:
-            first = update.batches[0]
-    console.print(table)
-    _show_pairs(prepared, first.source, first.labels, console)
-
-
-def _describe(batch: "Batch[Tensor]", *, pad: int) -> list[str]:
-    places = batch.source.numel() + batch.labels.numel()
-    filled = int((batch.source != pad).sum()) + batch.target_tokens
-    shapes = [" × ".join(map(str, side.shape)) for side in (batch.source, batch.labels)]
-    return [str(batch.pairs), *shapes, f"{batch.target_tokens:,}", f"{1 - filled / max(1, places):.1%}"]
-
-
-def _show_pairs(prepared: "Prepared", source: "Tensor", labels: "Tensor", console: "Console") -> None:
-    subword = prepared.subword()
-    console.print("\n[bold]Its first pairs, as ids and as text[/bold]")
-    for row in range(min(3, len(source))):
-        for model, side in ((subword.source, source), (subword.target, labels)):
-            ids = side[row].tolist()
-            shown = " ".join(map(str, ids[:12])) + (" …" if len(ids) > 12 else "")
-            console.print(f"  {model.decode(ids)}", markup=False)
-            console.print(f"    [dim]{shown}[/dim]")
-
-
-def _close(console: "Console", prepared: "Prepared", page: Path, seconds: float) -> None:
-    console.print(f"\n[bold green]Done in {seconds:.0f} s.[/bold green] Made:")
-    _print_rows(
-        console,
-        [
-            (near(prepared.clean_folder), "the clean pairs as text, and what was dropped"),
-            (near(prepared.subword_folder), "the subword model"),
-            (near(prepared.train_folder), "the training pairs encoded, for any number of ranks"),
-            (near(page), "the data card as a page: open it in a browser"),
-            (near(page.parent / "log"), "the run log: facts as JSON lines"),
-        ],
-    )
+def _close(run: Path, console: "Console", seconds: float) -> None:
     command = "tandem" if shutil.which("tandem") else near(Path(sys.argv[0]))
-    console.print("\nTry next:")
-    _print_rows(
-        console,
-        [
-            (f"{command} data inspect {near(prepared.folder)}", "what was dropped, and why"),
-            (f"{command} demo data.train.0.builtin.pairs=200000", "more text"),
-            (f"{command} config keys", "all that a recipe for your own text can say"),
-            (f"{command} data list", "public corpora to fetch"),
-        ],
-    )
-
-
-def _print_rows(console: "Console", rows: list[tuple[str, str]]) -> None:
+    console.print(f"\n[bold green]Done in {seconds / 60:.1f} minutes.[/bold green] Look at it:")
+    rows = [
+        (f"{command} checkpoints {near(run)}", "what was kept, and how good it is"),
+        (f"{command} watch {near(run)}", "the run again, as it was shown"),
+        (f"tensorboard --logdir {near(run / 'tensorboard')}", "its curves"),
+        (near(run / "data.html"), "the data card as a page: open it in a browser"),
+        (f"{command} translate {near(run)}", "type English, read German"),
+        (f"{command} demo --run runs/more data.train.0.builtin.pairs=100000", "more text"),
+        (f"{command} config keys", "all that a recipe for your own text can say"),
+    ]
     width = max(len(left) for left, _ in rows)
     for left, right in rows:
         console.print(f"  {left:<{width}}  {right}", markup=False, soft_wrap=True)
+
+
+def _converse(prepared: "Prepared", translator: "Translator", console: "Console") -> None:
+    from tandem.cli.translate import converse
+
+    examples = prepared.held_out_text("valid").source[:3]
+    console.print(
+        "\n[bold]Now you:[/bold] type an English sentence; Ctrl-D ends. It knows the words of such ones:"
+    )
+    for example in examples:
+        console.print(f"  {example}", markup=False)
+    converse(translator)

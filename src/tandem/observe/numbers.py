@@ -1,9 +1,10 @@
 """Numbers as text: one way to write counts, bytes and shares, for every reader."""
 
-__all__ = ["count", "decimal", "megabytes", "percent", "share", "short_count"]
+__all__ = ["count", "decimal", "duration", "megabytes", "percent", "share", "short_count"]
 
 MILLION = 1_000_000
 BILLION = 1_000_000_000
+MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
 
 
 def count(number: int) -> str:
@@ -24,6 +25,20 @@ def short_count(number: int) -> str:
 def decimal(number: float) -> str:
     """A ratio or a mean, to two decimals below ten and to one above."""
     return f"{number:,.2f}" if abs(number) < 10 else f"{number:,.1f}"
+
+
+def duration(seconds: float) -> str:
+    """A stretch of time for a sentence, in its two greatest units."""
+    whole = round(seconds)
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if whole < MINUTE_S:
+        return f"{whole} s"
+    if whole < HOUR_S:
+        return f"{whole // MINUTE_S} min {whole % MINUTE_S:02d} s"
+    if whole < DAY_S:
+        return f"{whole // HOUR_S} h {whole % HOUR_S // MINUTE_S:02d} min"
+    return f"{whole // DAY_S:,} d {whole % DAY_S // HOUR_S} h"
 
 
 def megabytes(size_bytes: int) -> str:

@@ -1,6 +1,6 @@
 import pytest
 
-from tandem.observe.numbers import count, decimal, megabytes, percent, share, short_count
+from tandem.observe.numbers import count, decimal, duration, megabytes, percent, share, short_count
 
 
 def test_a_count_has_thousands_separators() -> None:
@@ -65,3 +65,21 @@ def test_a_ratio_keeps_the_decimals_that_matter(number: float, text: str) -> Non
 def test_nothing_of_nothing_is_no_share() -> None:
     assert share(0, 0) == 0
     assert share(1, 4) == 0.25
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0.0 s"),
+        (9.94, "9.9 s"),
+        (9.96, "10 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min 00 s"),
+        (3_599.6, "1 h 00 min"),
+        (7_500, "2 h 05 min"),
+        (86_399.9, "1 d 0 h"),
+        (273_600, "3 d 4 h"),
+    ],
+)
+def test_a_duration_is_told_in_its_two_greatest_units(seconds: float, text: str) -> None:
+    assert duration(seconds) == text

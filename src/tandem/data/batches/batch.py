@@ -61,6 +61,9 @@ class PackedBatch(Generic[Array]):
     """[D]"""
     target_bounds: Array
     """[M + 1]"""
+    longest_source: int
+    """Tokens of the longest source sentence, known to the host: attention needs it."""
+    longest_target: int
     pairs: int
     target_tokens: int
 
@@ -74,6 +77,8 @@ class PackedBatch(Generic[Array]):
             labels=change(self.labels),
             target_positions=change(self.target_positions),
             target_bounds=change(self.target_bounds),
+            longest_source=self.longest_source,
+            longest_target=self.longest_target,
             pairs=self.pairs,
             target_tokens=self.target_tokens,
         )

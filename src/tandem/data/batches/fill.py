@@ -65,9 +65,15 @@ def build_packed(
         labels=labels,
         target_positions=target_positions,
         target_bounds=target_bounds,
+        longest_source=_longest(source),
+        longest_target=_longest(target),
         pairs=len(target),
         target_tokens=total,
     )
+
+
+def _longest(side: Ragged) -> int:
+    return int(side.lengths.max(initial=0)) + 1
 
 
 def _count_tokens(side: Ragged) -> Ids:
@@ -76,7 +82,7 @@ def _count_tokens(side: Ragged) -> Ids:
 
 def _pad(side: Ragged, special: SpecialIds) -> Ids:
     lengths = side.lengths[:, None]
-    width = np.arange(int(side.lengths.max(initial=0)) + 1)
+    width = np.arange(_longest(side))
     ids = np.where(width == lengths, np.int32(special.eos), np.int32(special.pad))
     ids[width < lengths] = side.ids
     return ids

@@ -15,7 +15,7 @@ from tandem.data.shards.special import SpecialIds
 from tandem.data.subword.words import WordIds
 from tandem.errors import TandemError
 
-__all__ = ["SegmentedModel", "SentencePieceModel", "SubwordModel", "padded"]
+__all__ = ["SegmentedModel", "SentencePieceModel", "SubwordModel", "join_pieces", "padded"]
 
 CONTINUES = "@@"
 """Ends a piece that goes on in the next one, in text segmented by subword-nmt."""
@@ -112,6 +112,11 @@ def _special_ids(processor: sentencepiece.SentencePieceProcessor, size: int) -> 
     return SpecialIds(unk=processor.unk_id(), bos=bos, eos=eos, pad=pad)
 
 
+def join_pieces(segmented: str) -> str:
+    """Text whose pieces are joined to words again."""
+    return segmented.replace(f"{CONTINUES} ", "").removesuffix(CONTINUES)
+
+
 class SegmentedModel:
     """The tokens of text that is segmented already: each token is a piece."""
 
@@ -137,8 +142,7 @@ class SegmentedModel:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The sentence, its pieces joined to words again."""
-        text = " ".join(self.spell(ids))
-        return text.replace(f"{CONTINUES} ", "").removesuffix(CONTINUES)
+        return join_pieces(" ".join(self.spell(ids)))
 
     def spell(self, ids: Sequence[int]) -> list[str]:
         """The tokens."""

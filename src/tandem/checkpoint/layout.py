@@ -1,0 +1,108 @@
+"""Which folder and file of a checkpoint is called what, and what may lie beside a checkpoint."""
+
+import re
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from tandem.artefact import settle
+from tandem.errors import TandemError
+from tandem.lock import beside, locked
+
+__all__ = [
+    "KIND",
+    "MANIFEST",
+    "MODEL",
+    "OPTIMIZER",
+    "RECIPE",
+    "STATE",
+    "VERSION",
+    "clear_leftovers",
+    "remove",
+    "set_aside",
+    "set_aside_folders",
+    "step_folder",
+    "step_folders",
+    "step_of",
+]
+
+KIND = "checkpoint"
+VERSION = 1
+
+MODEL = "model.safetensors"
+OPTIMIZER = "optimizer.safetensors"
+STATE = "state.json"
+RECIPE = "recipe.yaml"
+MANIFEST = "manifest.json"
+
+REMOVED = "removed"
+"""Ends the name of a folder that is being deleted: readers no longer see it."""
+REJECTED = "rejected"
+"""Ends the name of a folder that could not be used; only its owner deletes it."""
+
+# A crash while a checkpoint is replaced leaves the old one as `.old`: reading it by its own name puts it back.
+_STEP = re.compile(r"step-(\d{8,})(?:\.old)?")
+_SET_ASIDE = re.compile(rf"step-(\d{{8,}})\.{REJECTED}(?:-\d+)?")
+_LEFTOVER = re.compile(r"(step-\d{8,})\.(?:partial|lock|old)")
+
+
+def step_folder(checkpoints: Path, step: int) -> Path:
+    """The folder of a step's checkpoint."""
+    return checkpoints / f"step-{step:08d}"
+
+
+def step_of(folder: Path) -> int:
+    """The step that a checkpoint's folder is named after."""
+    return int(folder.name.partition("-")[2].partition(".")[0])
+
+
+def step_folders(checkpoints: Path) -> list[Path]:
+    """The folders of all checkpoints, whole or not, the newest last; those set aside are not among them."""
+    steps = {int(found[1]) for name in _names(checkpoints) if (found := _STEP.fullmatch(name))}
+    return [step_folder(checkpoints, step) for step in sorted(steps)]
+
+
+def set_aside_folders(checkpoints: Path) -> list[Path]:
+    """The folders that were set aside because they could not be used."""
+    return [checkpoints / name for name in sorted(_names(checkpoints)) if _SET_ASIDE.fullmatch(name)]
+
+
+def set_aside(folder: Path) -> None:
+    """Rename a checkpoint so that it is no longer taken for one."""
+    target, number = beside(folder, REJECTED), 1
+    while target.exists():
+        number += 1
+        target = beside(folder, f"{REJECTED}-{number}")
+    folder.rename(target)
+
+
+def remove(folder: Path) -> None:
+    """Delete a checkpoint; a reader, or a crash, sees all of it or nothing."""
+    doomed = beside(folder, REMOVED)
+    shutil.rmtree(doomed, ignore_errors=True)
+    folder.rename(doomed)
+    # What a disk will not let go of now is deleted by a later start.
+    shutil.rmtree(doomed, ignore_errors=True)
+
+
+def clear_leftovers(checkpoints: Path) -> None:
+    """Delete what a kill or a full disk left half-written; leaves alone what another process is writing."""
+    for name in _names(checkpoints):
+        if name.endswith(f".{REMOVED}"):
+            shutil.rmtree(checkpoints / name, ignore_errors=True)
+        elif leftover := _LEFTOVER.fullmatch(name):
+            # Busy, or on a disk that refuses: neither stops the run, and a later start tries again.
+            with suppress(OSError, TandemError):
+                _clear(checkpoints / leftover[1])
+
+
+def _clear(folder: Path) -> None:
+    settle(folder)
+    with locked(folder.resolve()):
+        partial = beside(folder.resolve(), "partial")
+        if partial.exists():
+            shutil.rmtree(partial)
+
+
+def _names(checkpoints: Path) -> list[str]:
+    return [path.name for path in checkpoints.iterdir()] if checkpoints.is_dir() else []

@@ -1,0 +1,51 @@
+"""`tandem resume`: a run goes on where it stopped."""
+
+# Imports wait until a command runs, so that --help answers at once.
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tandem.cli.train import BatchTokens, Device, Fit, Plain, Restarts, Workers
+from tandem.cli.training import How, train_here
+from tandem.errors import TandemError
+
+__all__ = ["resume"]
+
+
+def resume(
+    run: Annotated[Path, typer.Argument(help="The run's folder.")],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="Values to change: when to stop, evaluate and save.")
+    ] = None,
+    *,
+    workers: Workers = 0,
+    device: Device = "auto",
+    fit: Fit = False,
+    batch_tokens: BatchTokens = None,
+    restarts: Restarts = 3,
+    plain: Plain = False,
+) -> None:
+    """Go on with a run from its newest checkpoint, on as many workers as you like."""
+    from tandem.config import differences, load_recipe, may_change_on_resume
+
+    file = run / "recipe.yaml"
+    if not file.is_file():
+        raise TandemError(f"There is no run in {run} (it has no {file.name}): begin one with tandem train.")
+    begun, wanted = (load_recipe(file, changes).recipe for changes in ((), overrides or ()))
+    for key in differences(begun, wanted):
+        if not may_change_on_resume(key):
+            raise TandemError(
+                f"{key} cannot change in a run that was begun with another value: leave it out, or begin another "
+                "run with tandem train --run."
+            )
+    how = How(
+        workers=workers,
+        device=device,
+        fit=fit,
+        batch_tokens=batch_tokens,
+        restarts=restarts,
+        plain=plain,
+    )
+    train_here(wanted, run, how)

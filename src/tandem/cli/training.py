@@ -1,0 +1,236 @@
+"""A run on this host from beginning to end: data, workers, display, and where everything lies."""
+
+# Imports wait until a command runs, so that --help answers at once.
+
+import platform
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import typer
+
+from tandem import __version__
+from tandem.cli.paths import near
+from tandem.errors import TandemError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tandem.config import Recipe
+    from tandem.data.prepared import Prepared
+    from tandem.launch.supervisor import Supervisor
+    from tandem.observe.watch import WatchState
+    from tandem.runlog.writer import RunLog
+
+__all__ = ["How", "make_ready", "newest_step", "train_here"]
+
+BUSY_S = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
+    """With what to train, and how to show it."""
+
+    workers: int = 0
+    """Processes; 0 means all GPUs, or one on the CPU."""
+    device: str = "auto"
+    fit: bool = False
+    batch_tokens: int | None = None
+    restarts: int = 3
+    plain: bool = False
+
+
+def train_here(recipe: "Recipe", run: Path, how: How) -> "WatchState":
+    """Train in the run's folder with worker processes of this host, show it, and say where everything lies.
+
+    Raises typer.Exit when it was asked to stop, after the workers have saved.
+    """
+    from rich.console import Console
+
+    from tandem.launch.hardware import choose_hardware
+    from tandem.lock import holding
+    from tandem.runlog.event import RunFinished
+    from tandem.runlog.writer import open_host_log
+
+    console = Console(highlight=False, soft_wrap=True)
+    device, workers = choose_hardware(how.device, how.workers)
+    with holding(run):
+        log = open_host_log(run, platform.node())
+        reason = "interrupted"
+        try:
+            _log_start(log, recipe, workers)
+            make_ready(recipe, run, log)
+            if (step := newest_step(run)) is not None:
+                console.print(f"{near(run)} goes on at step {step:,}.", markup=False)
+            supervisor = _supervisor(run, device, workers, how, log)
+            with _stopping(supervisor) as signals:
+                state = _follow(supervisor, run, console, plain=how.plain)
+            reason = f"stopped by {signals[0].name}" if signals else "completed"
+        except TandemError as error:
+            reason = f"failed: {error}"
+            raise
+        finally:
+            log.log(RunFinished(reason=reason))
+            log.close()
+    _show_end(run, state, console, is_stopped=bool(signals))
+    if signals:
+        raise typer.Exit(128 + signals[0])
+    return state
+
+
+def newest_step(run: Path) -> int | None:
+    """The step of the newest whole checkpoint, if there is one."""
+    from tandem.checkpoint.listing import list_checkpoints
+    from tandem.runlog.layout import RunLayout
+
+    infos = list_checkpoints(RunLayout(run).checkpoints)
+    return max((info.step for info in infos if info.is_complete), default=None)
+
+
+def make_ready(recipe: "Recipe", run: Path, log: "RunLog") -> None:
+    """Prepare the data, which is cheap where it is fresh, and write the recipe down for the workers."""
+    from tandem.artefact import write_atomic
+    from tandem.cli.bars import Bars
+    from tandem.config import recipe_yaml
+    from tandem.data.prepare import prepare
+    from tandem.data.workers import cores
+
+    with Bars() as progress:
+        prepared = _patiently(
+            lambda: prepare(recipe, workers=cores(), progress=progress, log=log), progress.say
+        )
+    # A run that goes on from another folder must find the same data.
+    data = recipe.data.model_copy(update={"folder": prepared.folder})
+    text = recipe_yaml(recipe.model_copy(update={"data": data}))
+    run.mkdir(parents=True, exist_ok=True)
+    write_atomic(run / "recipe.yaml", text.encode())
+
+
+def _patiently(prepare: Callable[[], "Prepared"], say: Callable[[str], None]) -> "Prepared":
+    """Wait where another run makes the same data ready: several may be started at once."""
+    from tandem.lock import BusyError
+
+    told = False
+    while True:
+        try:
+            return prepare()
+        except BusyError as error:
+            if not told:
+                say(f"Waiting: {error}")
+            told = True
+            time.sleep(BUSY_S)
+
+
+def _log_start(log: "RunLog", recipe: "Recipe", workers: int) -> None:
+    from tandem.artefact import fingerprint
+    from tandem.runlog.event import RunStarted
+
+    log.log(
+        RunStarted(
+            run=recipe.name,
+            tandem=__version__,
+            command=tuple(sys.argv),
+            recipe=fingerprint(recipe.model_dump(mode="json")),
+            world_size=workers,
+            host=platform.node(),
+            python=platform.python_version(),
+            torch=version("torch"),
+        )
+    )
+
+
+def _supervisor(run: Path, device: str, workers: int, how: How, log: "RunLog") -> "Supervisor":
+    from tandem.launch.supervisor import Supervisor
+    from tandem.runlog.layout import RunLayout
+
+    command = [sys.executable, "-m", "tandem.cli.rank", str(run), "--device", device]
+    command += ["--fit"] if how.fit else []
+    command += [] if how.batch_tokens is None else ["--batch-tokens", str(how.batch_tokens)]
+    return Supervisor(
+        command,
+        workers=workers,
+        output=RunLayout(run).log,
+        log=log,
+        restarts=how.restarts,
+        progress=lambda: newest_step(run),
+    )
+
+
+@contextmanager
+def _stopping(supervisor: "Supervisor") -> Iterator[list[signal.Signals]]:
+    """Inside the block the first signal asks the workers to save and end; Ctrl-C after it ends them at once."""
+    got: list[signal.Signals] = []
+
+    def ask(number: int, _frame: FrameType | None) -> None:
+        if got and number == signal.SIGINT:
+            supervisor.kill()
+        got.append(signal.Signals(number))
+        supervisor.stop()
+
+    caught = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    # What was started with nohup ignores SIGHUP, and shall go on doing so.
+    before = {
+        number: signal.signal(number, ask)
+        for number in caught
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
+    try:
+        yield got
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _follow(supervisor: "Supervisor", run: Path, console: "Console", *, plain: bool) -> "WatchState":
+    from tandem.observe.sinks.tensorboard import TensorBoardSink
+    from tandem.observe.watch import follow_run
+
+    since_ns = time.time_ns()
+    supervisor.start()
+    try:
+        with TensorBoardSink(run / "tensorboard") as curves:
+            state = follow_run(
+                run,
+                console=console,
+                until=lambda: supervisor.is_done,
+                since_ns=since_ns,
+                plain=plain,
+                sinks=[curves],
+            )
+    finally:
+        # Also where the display failed: a run does not end because nobody can see it.
+        supervisor.wait()
+    return state
+
+
+def _show_end(run: Path, state: "WatchState", console: "Console", *, is_stopped: bool) -> None:
+    from tandem.checkpoint.listing import list_checkpoints
+    from tandem.runlog.layout import RunLayout
+
+    layout = RunLayout(run)
+    whole = [info for info in list_checkpoints(layout.checkpoints) if info.is_complete]
+    best = [(info, "BLEU", info.scores.bleu) for info in whole if info.is_best_bleu]
+    best += [(info, "loss", info.scores.loss) for info in whole if info.is_best_loss]
+    rows = [(near(info.folder), f"the newest checkpoint, of {len(whole)} kept") for info in whole[-1:]]
+    rows += [
+        (near(info.folder), f"the best {what} on the valid text: {value:.4g}") for info, what, value in best
+    ]
+    rows += [
+        (near(layout.log), "the run log, and what the workers printed"),
+        (near(run / "tensorboard"), "the curves: tensorboard --logdir shows them"),
+    ]
+    console.print(f"\n{near(run)} is at step {state.step:,} ({state.ended}).", markup=False)
+    width = max(len(left) for left, _ in rows)
+    for left, right in rows:
+        console.print(f"  {left:<{width}}  {right}", markup=False)
+    if whole:
+        console.print(f"Translate with it:  tandem translate {near(run)}", markup=False)
+    more = "" if is_stopped else " train.max_steps=…"
+    console.print(f"Go on with it:      tandem resume {near(run)}{more}", markup=False)

@@ -1,0 +1,90 @@
+"""A worker's side: it ends with its supervisor, keeps its output in a file, and says why it failed."""
+
+import ctypes
+import faulthandler
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+from tandem.errors import TandemError
+from tandem.launch.report import Kind, send_report
+
+__all__ = ["OUTPUT", "PARENT", "REPORTS", "output_file", "supervised"]
+
+PARENT = "TANDEM_PARENT"
+"""Environment: id of the supervising process."""
+OUTPUT = "TANDEM_OUTPUT"
+"""Environment: folder for what the workers print."""
+REPORTS = "TANDEM_REPORTS"
+"""Environment: where to report a failure."""
+
+_PR_SET_PDEATHSIG = 1
+
+
+@contextmanager
+def supervised() -> Iterator[None]:
+    """Run the block as one of the workers that `Supervisor` started; the process ends with it, and reports an error."""
+    rank = int(os.environ["RANK"])
+    _end_with_parent()
+    _redirect(output_file(Path(os.environ[OUTPUT]), rank))
+    try:
+        yield
+    except TandemError as error:
+        sys.stderr.write(f"error: {error}\n")
+        send_report(os.environ[REPORTS], rank=rank, kind="sentence", message=str(error))
+        _leave(1)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the supervisor must hear of it
+        traceback.print_exc()
+        kind: Kind = "peer" if _is_lost_peer(error) else "unexpected"
+        send_report(os.environ[REPORTS], rank=rank, kind=kind, message=_in_a_line(error))
+        _leave(1)
+    _leave(0)
+
+
+def output_file(folder: Path, rank: int) -> Path:
+    """Where a rank's standard output and error go."""
+    return folder / f"rank-{rank:05d}.txt"
+
+
+def _end_with_parent() -> None:
+    parent = int(os.environ[PARENT])
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _redirect(path: Path) -> None:
+    """Send both streams, of libraries too, to the end of the file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    for stream in (1, 2):
+        os.dup2(file, stream)
+    os.close(file)
+    faulthandler.enable()
+    sys.stderr.write(f"started {time.strftime('%Y-%m-%d %H:%M:%S')} as process {os.getpid()}\n")
+
+
+def _leave(code: int) -> NoReturn:
+    # Without the interpreter's tidying up, which takes a second with torch, and for ever where a library waits for a
+    # lost rank.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _is_lost_peer(error: Exception) -> bool:
+    """Whether the error says that the connection to another rank broke; gloo has no type for it."""
+    signs = ("gloo/transport/", "Connection closed by peer", "Connection reset by peer")
+    by_text = isinstance(error, RuntimeError) and any(sign in str(error) for sign in signs)
+    return by_text or type(error).__module__ == "torch.distributed"
+
+
+def _in_a_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -1,0 +1,114 @@
+"""The curves of a run as TensorBoard shows them, written from the run log without TensorBoard."""
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tandem.observe.sinks.event_file import (
+    encode_restart,
+    encode_scalars,
+    encode_version,
+    frame,
+    read_times,
+)
+from tandem.observe.sinks.window import StepWindow
+from tandem.runlog.event import LossMeasured, StepFinished, TrainingStarted, TranslationScored
+from tandem.runlog.record import Record
+
+__all__ = ["TensorBoardSink"]
+
+NANO = 1_000_000_000
+PREFIX, SUFFIX = "events.out.tfevents.", ".tandem"
+
+
+class TensorBoardSink:
+    """Writes the curves of rank 0 into a new file of the folder; what its older files hold is not written again.
+
+    A disk that refuses never raises: it ends the writing, and `failure` says why.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.failure = ""
+        self._folder = folder
+        older = sorted(folder.glob(f"{PREFIX}*{SUFFIX}"))
+        # A run that goes on is read from the beginning of its log.
+        self._known_s = max((time_s for path in older for time_s in read_times(path)), default=0.0)
+        self._path = folder / f"{PREFIX}{_next_number(older):010d}{SUFFIX}"
+        self._size = 0
+        self._buffer = bytearray()
+        self._window = StepWindow()
+        self._step_s = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def apply(self, record: Record) -> None:
+        """Take the next record; only those of rank 0 count."""
+        time_s = record.time_ns / NANO
+        if record.rank != 0 or time_s <= self._known_s or self.failure:
+            return
+        match record.event:
+            case StepFinished() as event:
+                self._step_s = time_s
+                if self._window.add(event):
+                    self._write_window()
+            case TrainingStarted(step=step):
+                self._write_window()
+                self._write(time_s, encode_restart(time_s, step=step + 1))
+            case LossMeasured(step=step, set=name, loss=loss):
+                tag = "eval_loss" if name == "valid" else f"{name}_loss"
+                self._write_scores(time_s, step, {tag: loss})
+            case TranslationScored(step=step, set=name, bleu=bleu, chrf=chrf):
+                end = "" if name == "valid" else f"/{name}"
+                self._write_scores(time_s, step, {f"BLEU{end}": bleu, f"chrF{end}": chrf})
+
+    def flush(self) -> None:
+        """Put what was taken on the disk, as whole records only."""
+        if not self._buffer:
+            return
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with self._path.open("ab") as file:
+                file.write(self._buffer)
+        except OSError as error:
+            self.failure = f"TensorBoard's files are no longer written: {error.strerror}; the run log goes on"
+            with suppress(OSError):
+                os.truncate(self._path, self._size)
+        else:
+            self._size += len(self._buffer)
+        self._buffer.clear()
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._write_window()
+        self.flush()
+
+    def _write_window(self) -> None:
+        gathered = self._window.take()
+        if gathered is not None:
+            step, scalars = gathered
+            self._write(self._step_s, encode_scalars(self._step_s, step=step, scalars=scalars))
+
+    def _write_scores(self, time_s: float, step: int, scalars: dict[str, float]) -> None:
+        # Earlier steps go first: what is not newer than the last thing written counts as known.
+        self._write_window()
+        self._write(time_s, encode_scalars(time_s, step=step, scalars=scalars))
+
+    def _write(self, time_s: float, event: bytes) -> None:
+        if not self._size and not self._buffer:
+            self._buffer += frame(encode_version(time_s))
+        self._buffer += frame(event)
+
+
+def _next_number(older: list[Path]) -> int:
+    """A number for the next file: readers take the files in the order of their names, whatever the clock did."""
+    last = int(older[-1].name.removeprefix(PREFIX).removesuffix(SUFFIX)) if older else 0
+    return max(int(time.time()), last + 1)

@@ -1,0 +1,185 @@
+"""Where a run stands, folded from its records in bounded memory."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tandem.observe.watch.curve import LossCurve
+from tandem.observe.watch.recent import Recent
+from tandem.observe.watch.troubles import Trouble, Troubles
+from tandem.runlog.event import (
+    CheckpointWritten,
+    EvaluationFinished,
+    EvaluationStarted,
+    Event,
+    LossMeasured,
+    RunFinished,
+    RunStarted,
+    SampleTranslated,
+    StageStarted,
+    StepFinished,
+    TrainingFinished,
+    TrainingStarted,
+    TranslationScored,
+    WorkersLost,
+)
+from tandem.runlog.record import Record
+
+__all__ = ["Doing", "Evaluation", "Spent", "WatchState"]
+
+Doing = Literal["starting", "preparing", "training", "evaluating", "restarting", "finished"]
+
+HELD_EVALUATIONS = 1_000
+HELD_SAMPLES = 8
+
+
+@dataclass(slots=True, kw_only=True)
+class Evaluation:
+    """What is known of the model after a step; None where it was not measured."""
+
+    step: int
+    valid_loss: float | None = None
+    probe_loss: float | None = None
+    bleu: float | None = None
+    chrf: float | None = None
+    is_best_loss: bool = False
+    """So far, when it was made."""
+    is_best_bleu: bool = False
+    duration_s: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Spent:
+    """Seconds of a run, by what they were spent on."""
+
+    training_s: float = 0.0
+    evaluation_s: float = 0.0
+    checkpoint_s: float = 0.0
+    """In which training waited for a checkpoint."""
+
+    @property
+    def total_s(self) -> float:
+        """All of them."""
+        return self.training_s + self.evaluation_s + self.checkpoint_s
+
+
+@dataclass(slots=True, kw_only=True)
+class WatchState:
+    """What the display shows; totals come from rank 0, whose counts are of all ranks."""
+
+    run: str = ""
+    doing: Doing = "starting"
+    stage: str = ""
+    """Of data preparation."""
+    started: TrainingStarted | None = None
+    ended: str = ""
+    """Why the run ended; empty while it goes on."""
+    is_closed: bool = False
+    """Whether the run said good-bye: nothing comes after that."""
+    step: int = 0
+    epoch: int = 0
+    tokens: int = 0
+    last_time_ns: int = 0
+    spent: Spent = field(default_factory=Spent)
+    recent: Recent = field(default_factory=Recent)
+    curve: LossCurve = field(default_factory=LossCurve)
+    evaluations: deque[Evaluation] = field(default_factory=lambda: deque(maxlen=HELD_EVALUATIONS))
+    samples: list[SampleTranslated] = field(default_factory=list)
+    """Of the last evaluation that had some."""
+    troubles: Troubles = field(default_factory=Troubles)
+
+    def apply(self, record: Record) -> Trouble | None:
+        """Take the next record; returns the trouble that it told of."""
+        self.last_time_ns = max(self.last_time_ns, record.time_ns)
+        if record.rank in (None, 0):
+            self._apply(record.event)
+        return self.troubles.apply(record)
+
+    def best(self, score: Literal["loss", "bleu"]) -> Evaluation | None:
+        """The evaluation that is the best so far."""
+        return next((each for each in reversed(self.evaluations) if getattr(each, f"is_best_{score}")), None)
+
+    def _apply(self, event: Event) -> None:
+        match event:
+            case StepFinished():
+                self._take_step(event)
+            case EvaluationStarted() | EvaluationFinished():
+                self._take_evaluation(event)
+            case LossMeasured() | TranslationScored() | SampleTranslated():
+                self._take_measurement(event)
+            case CheckpointWritten():
+                self.spent.checkpoint_s += event.blocked_s
+            case TrainingStarted():
+                self._take_start(event)
+            case _:
+                self._take_life(event)
+
+    def _take_life(self, event: Event) -> None:
+        match event:
+            case RunStarted():
+                self.run, self.doing = event.run, "starting"
+                self.ended, self.is_closed = "", False
+            case StageStarted():
+                self.doing, self.stage = "preparing", event.stage
+            case WorkersLost():
+                self.doing = "restarting"
+            case TrainingFinished():
+                self.doing, self.ended = "finished", event.reason
+            case RunFinished():
+                self.doing, self.is_closed = "finished", True
+                self.ended = self.ended or event.reason
+
+    def _take_start(self, event: TrainingStarted) -> None:
+        self.doing, self.started = "training", event
+        self.ended, self.is_closed = "", False
+        self._go_back(event.step)
+        self.tokens = event.tokens
+
+    def _take_step(self, event: StepFinished) -> None:
+        if event.step <= self.step:
+            self._go_back(event.step - 1)
+        # The last steps before an evaluation, or before the end, are told of after it has begun.
+        if not self.ended and (self.doing != "evaluating" or event.step > self.evaluations[-1].step):
+            self.doing = "training"
+        self.step, self.epoch = event.step, event.epoch
+        self.spent.training_s += event.duration_s
+        self.recent.add(event)
+        if not event.skipped:
+            self.tokens += event.target_tokens
+            self.curve.add(event.step, event.loss, weight=event.target_tokens)
+
+    def _take_evaluation(self, event: EvaluationStarted | EvaluationFinished) -> None:
+        held = self._evaluation(event.step)
+        if isinstance(event, EvaluationStarted):
+            self.doing = "evaluating"
+            return
+        self.doing = "finished" if self.ended else "training"
+        self.spent.evaluation_s += event.duration_s
+        held.duration_s = event.duration_s
+        held.is_best_loss, held.is_best_bleu = event.is_best_loss, event.is_best_bleu
+
+    def _take_measurement(self, event: LossMeasured | TranslationScored | SampleTranslated) -> None:
+        held = self._evaluation(event.step)
+        match event:
+            case LossMeasured(set="valid"):
+                held.valid_loss = event.loss
+            case LossMeasured(set="probe"):
+                held.probe_loss = event.loss
+            case TranslationScored(set="valid"):
+                held.bleu, held.chrf = event.bleu, event.chrf
+            case SampleTranslated():
+                same = [each for each in self.samples if each.step == event.step]
+                self.samples = [*same, event][:HELD_SAMPLES]
+
+    def _evaluation(self, step: int) -> Evaluation:
+        if not self.evaluations or self.evaluations[-1].step != step:
+            self.evaluations.append(Evaluation(step=step))
+        return self.evaluations[-1]
+
+    def _go_back(self, step: int) -> None:
+        """Forget what a run that goes on from an earlier step will do again."""
+        self.step = step
+        self.recent.clear()
+        self.curve.cut(step)
+        while self.evaluations and self.evaluations[-1].step > step:
+            self.evaluations.pop()

@@ -1,0 +1,1 @@
+"""Training: one place builds a run, one loop runs it."""

@@ -1,0 +1,88 @@
+"""What a rank says of itself when it starts."""
+
+import platform
+import sys
+
+import torch
+
+from tandem import __version__
+from tandem.artefact import fingerprint
+from tandem.config import Recipe
+from tandem.data.batches.plan import UpdatePlan
+from tandem.data.batches.shape import BatchShape
+from tandem.data.prepared import Prepared
+from tandem.model import parameter_count
+from tandem.parallel.world import World
+from tandem.runlog.event import BatchesPlanned, RunStarted, TrainingStarted
+from tandem.train.capacity import Layout
+from tandem.train.learner import Learner
+from tandem.train.schedule import describe_schedule
+from tandem.train.state import TrainState
+
+__all__ = ["batches_planned", "recipe_mark", "run_started", "training_started"]
+
+
+def run_started(recipe: Recipe, world: World) -> RunStarted:
+    """A process began to work."""
+    return RunStarted(
+        run=recipe.name,
+        tandem=__version__,
+        command=tuple(sys.argv),
+        recipe=recipe_mark(recipe),
+        world_size=world.size,
+        host=platform.node(),
+        python=platform.python_version(),
+        torch=str(torch.__version__),
+    )
+
+
+def training_started(
+    recipe: Recipe,
+    world: World,
+    *,
+    state: TrainState,
+    resumed_from: str,
+    learner: Learner,
+    plan: UpdatePlan,
+    shape: BatchShape,
+) -> TrainingStarted:
+    """All is built, and the first step comes."""
+    max_steps = recipe.train.max_steps
+    return TrainingStarted(
+        step=state.step,
+        tokens=state.tokens,
+        resumed_from=resumed_from,
+        parameters=parameter_count(learner.model),
+        ranks=world.size,
+        device=_name_device(world.device),
+        precision=learner.precision.name,
+        layout=shape.layout,
+        source_capacity=shape.source_tokens,
+        target_capacity=shape.target_tokens,
+        updates_per_epoch=plan.updates(state.cursor.epoch),
+        pairs=len(plan.shards),
+        max_steps=max_steps,
+        schedule=describe_schedule(recipe.optim, width=recipe.model.width, max_steps=max_steps),
+        target_tokens_per_update=recipe.batch.target_tokens,
+        max_tokens=recipe.train.max_tokens or 0,
+        max_minutes=recipe.train.max_minutes or 0.0,
+    )
+
+
+def batches_planned(prepared: Prepared, plan: UpdatePlan, *, epoch: int, layout: Layout) -> BatchesPlanned:
+    """How the pairs fall into updates, and what padding costs in this layout."""
+    batching = prepared.card().batching
+    return BatchesPlanned(
+        pairs=len(plan.shards),
+        updates_per_epoch=plan.updates(epoch),
+        padding_share=batching.packed_share if layout == "packed" else batching.padded_share,
+    )
+
+
+def recipe_mark(recipe: Recipe) -> str:
+    """A fingerprint of the resolved recipe."""
+    return fingerprint(recipe.model_dump(mode="json"))
+
+
+def _name_device(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"

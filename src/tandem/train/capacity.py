@@ -1,0 +1,76 @@
+"""How much text one micro-batch holds: derived from device, model and update, never written in a recipe."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Literal, TypeAlias
+
+import torch
+
+from tandem.artefact import JsonValue
+from tandem.config import Recipe
+from tandem.data.batches.plan import UpdatePlan
+from tandem.data.batches.shape import BatchShape, check_shape, fit_packed
+from tandem.parallel.world import World
+
+__all__ = ["Layout", "build_shape", "choose_capacity", "describe_shape", "layout_for", "maybe_same_shape"]
+
+Layout: TypeAlias = Literal["padded", "packed"]
+
+CPU_TOKENS = 2048
+"""Enough for matrix products at full speed, little enough for caches."""
+LEAST_TOKENS = 256
+MOST_TOKENS = 32_768
+_MULTIPLE = 64
+_SHARE_OF_MEMORY = 0.5
+"""Of free memory, for what the estimate counts: what it leaves out fits in the other half."""
+_COPIES = 24
+"""Numbers as wide as the model that a layer keeps for backward, for each token."""
+
+
+def layout_for(recipe: Recipe, device: torch.device) -> Layout:
+    """Packed rows on a GPU; padded ones on a CPU, and where attention drops out, which packed attention cannot."""
+    return "packed" if device.type == "cuda" and not recipe.model.attention_dropout else "padded"
+
+
+def choose_capacity(recipe: Recipe, device: torch.device) -> int:
+    """Tokens a side of a micro-batch that surely fits, by a rule of thumb."""
+    if device.type != "cuda":
+        return CPU_TOKENS
+    free, _ = torch.cuda.mem_get_info(device)
+    tokens = int(free * _SHARE_OF_MEMORY / _bytes_per_token(recipe)) // _MULTIPLE * _MULTIPLE
+    return max(LEAST_TOKENS, min(MOST_TOKENS, tokens))
+
+
+def build_shape(plan: UpdatePlan, *, layout: Layout, world: World, capacity_tokens: int) -> BatchShape:
+    """The shape of micro-batches that hold at most so many tokens a side, or one sentence; the same on all ranks."""
+    held = torch.tensor([capacity_tokens], device=world.device)
+    world.smallest(held)
+    longest = max(plan.shards.longest_source, plan.shards.longest_target)
+    capacity = max(int(held), -(-longest // _MULTIPLE) * _MULTIPLE)
+    if layout == "packed":
+        shape = fit_packed(plan, ranks=world.size, capacity_tokens=capacity)
+    else:
+        shape = BatchShape(layout="padded", source_tokens=capacity, target_tokens=capacity)
+    check_shape(shape, plan.shards)
+    return shape
+
+
+def describe_shape(shape: BatchShape, ranks: int) -> dict[str, JsonValue]:
+    """What a checkpoint keeps, so that the same number of ranks goes on in the same shapes, to the bit."""
+    return {"ranks": ranks, **asdict(shape)}
+
+
+def maybe_same_shape(held: Mapping[str, Any], ranks: int) -> BatchShape | None:
+    """The shape that a checkpoint's run had on this number of ranks."""
+    if held.get("ranks") != ranks:
+        return None
+    return BatchShape(**{name: value for name, value in held.items() if name != "ranks"})
+
+
+def _bytes_per_token(recipe: Recipe) -> float:
+    """Of what backward needs, for a source and a target token together."""
+    model = recipe.model
+    number_bytes = 4 if recipe.train.precision in ("fp32", "tf32") else 2
+    layers = model.encoder_layers + 1.5 * model.decoder_layers
+    numbers = _COPIES * model.width + 3 * model.feed_forward * (2 if model.gated else 1)
+    return number_bytes * layers * numbers

@@ -1,0 +1,65 @@
+"""When the model is judged, and what follows: a better best, and a checkpoint that carries its scores."""
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from tandem.config import Recipe
+from tandem.runlog.event import EvaluationFinished
+from tandem.runlog.writer import RunLog
+from tandem.train.asked import Asked
+from tandem.train.keep import Keeper
+from tandem.train.state import TrainState
+from tandem.train.validate import Validator
+
+__all__ = ["Judge"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """Evaluates at the recipe's times; without a valid set there is no validator, and nothing is ever due."""
+
+    recipe: Recipe
+    validator: Validator | None
+    weights: Callable[[], AbstractContextManager[None]]
+    """A block in which the model has the weights that translate."""
+    keeper: Keeper
+    log: RunLog
+    on_finished: Callable[[], None]
+    """Called after each evaluation, however it ended: clocks begin anew."""
+
+    def is_due(self, state: TrainState, asked: Asked) -> bool:
+        """Whether to evaluate now; the same on every rank."""
+        every = self.recipe.evaluate.every_steps
+        return self.validator is not None and (
+            asked.evaluate or (every is not None and state.step % every == 0)
+        )
+
+    def __call__(self, state: TrainState) -> TrainState:
+        """Evaluate and save; an evaluation that a signal cuts short leaves a checkpoint without scores."""
+        if self.validator is None:
+            return state
+        begun = time.perf_counter()
+        with self.weights():
+            scores = self.validator(state.step)
+        if scores is not None:
+            before = state
+            state = state.judged(
+                loss=scores.loss, bleu=scores.bleu, watch_bleu=self.recipe.train.patience_on == "bleu"
+            )
+            self.log.log(
+                EvaluationFinished(
+                    step=state.step,
+                    duration_s=time.perf_counter() - begun,
+                    is_best_loss=state.best_loss != before.best_loss,
+                    is_best_bleu=state.best_bleu != before.best_bleu,
+                )
+            )
+            self.keeper.save(state, scores)
+        self.on_finished()
+        return state
+
+    def finish(self, state: TrainState) -> TrainState:
+        """Judge the last step, unless that was done."""
+        return state if state.judged_step == state.step else self(state)

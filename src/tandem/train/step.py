@@ -1,0 +1,203 @@
+"""One update on one rank: micro-batches, gradients, their sum over ranks, new weights; nothing is waited for."""
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor
+
+from tandem.data.batches.batch import Batch
+from tandem.data.batches.stream import UpdateBatches
+from tandem.model.transformer import Transformer
+from tandem.parallel.buckets import GradientBuckets
+from tandem.parallel.world import World
+from tandem.runlog.event import BatchSplit
+from tandem.telemetry.clock import PhaseClock
+from tandem.train.asked import Asked
+from tandem.train.loss import summed_loss
+from tandem.train.optim import Optimizer
+from tandem.train.precision import Precision
+from tandem.train.schedule import Schedule
+from tandem.train.seeds import derived_seed
+from tandem.train.split import Splitter
+from tandem.train.tokens import to_tokens
+
+__all__ = ["SLOTS", "StepNumbers", "StepResult", "TrainingStep"]
+
+_LOSS, _NLL, _SPLIT, _ASKED = range(4)
+SLOTS = _ASKED + len(fields(Asked))
+"""Numbers that ride with the gradients: give so many to GradientBuckets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepNumbers:
+    """What a step came to, over all ranks and the same on each."""
+
+    loss_sum: float
+    """What was minimised, summed over target tokens."""
+    nll_sum: float
+    """Negative log-likelihood without smoothing, summed over target tokens."""
+    gradient_norm: float
+    """Of the true gradient, before clipping."""
+    skipped: bool
+    loss_scale: float
+    """As it was in this step."""
+    split: int
+    """Batches that some rank had to split for lack of memory."""
+    asked: Asked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StepResult:
+    """A step whose numbers are still on their way; counts are of the whole update, over all ranks."""
+
+    step: int
+    target_tokens: int
+    source_tokens: int
+    pairs: int
+    batches: int
+    """Micro-batches of this rank, before any was split."""
+    learning_rate: float
+    splits: tuple[BatchSplit, ...]
+    """Of this rank."""
+    numbers: Tensor
+    """On the host once `ready` is past."""
+    ready: torch.cuda.Event | None
+
+    def read(self) -> StepNumbers:
+        """The numbers; waits for this step, but not for later ones."""
+        if self.ready is not None:
+            self.ready.synchronize()
+        held: list[float] = self.numbers.tolist()
+        norm, skipped, scale = held[SLOTS:]
+        return StepNumbers(
+            loss_sum=held[_LOSS],
+            nll_sum=held[_NLL],
+            gradient_norm=norm,
+            skipped=skipped > 0,
+            loss_scale=scale,
+            split=round(held[_SPLIT]),
+            asked=Asked.from_numbers(held[_ASKED:SLOTS]),
+        )
+
+
+class TrainingStep:
+    """Makes one update after another; every rank must make the same ones."""
+
+    def __init__(
+        self,
+        model: Transformer,
+        *,
+        world: World,
+        buckets: GradientBuckets,
+        optimizer: Optimizer,
+        precision: Precision,
+        schedule: Schedule,
+        pad: int,
+        smoothing: float,
+        seed: int,
+        clock: PhaseClock,
+    ) -> None:
+        """The buckets hold the model's parameters and SLOTS slots."""
+        self._model = model
+        self._world = world
+        self._buckets = buckets
+        self._optimizer = optimizer
+        self._precision = precision
+        self._schedule = schedule
+        self._pad = pad
+        self._smoothing = smoothing
+        self._seed = seed
+        self._clock = clock
+        self._splitter = Splitter()
+
+    def __call__(self, update: UpdateBatches, *, step: int, asked: Asked) -> StepResult:
+        """Make update number `step`, from 1; what this rank asks for is heard by all in the result."""
+        splits = self._accumulate(update, step)
+        self._fill_slots(asked, splits=len(splits))
+        with self._clock.phase("exchange"):
+            self._buckets.finish()
+        learning_rate = self._schedule(step)
+        with self._clock.phase("optimizer"):
+            numbers = self._apply(step, learning_rate)
+        self._clock.finish(step)
+        return StepResult(
+            step=step,
+            target_tokens=update.target_tokens,
+            source_tokens=update.source_tokens,
+            pairs=update.pairs,
+            batches=len(update.batches),
+            learning_rate=learning_rate,
+            splits=splits,
+            numbers=numbers.to("cpu", non_blocking=True),
+            ready=_mark(self._world.device),
+        )
+
+    def _accumulate(self, update: UpdateBatches, step: int) -> tuple[BatchSplit, ...]:
+        """Fill the buckets with this rank's part of the gradient; on lack of memory, again in smaller pieces."""
+        self._buckets.clear()
+        cut = [self._splitter.cut(batch) for batch in update.batches]
+        while (failed := self._try(cut, update=update, step=step)) is not None:
+            self._splitter.learn(failed)
+            torch.cuda.empty_cache()
+            # Other ranks wait in their sums meanwhile: buckets that this one sent already are not touched.
+            self._buckets.restart()
+            cut = [self._splitter.cut(batch) for batch in update.batches]
+        return tuple(
+            BatchSplit(step=step, target_tokens=batch.target_tokens, pieces=len(pieces))
+            for batch, pieces in zip(update.batches, cut, strict=True)
+            if len(pieces) > 1
+        )
+
+    def _try(
+        self, cut: Sequence[Sequence[Batch[Tensor]]], *, update: UpdateBatches, step: int
+    ) -> Batch[Tensor] | None:
+        """Learn from all pieces; the one that memory did not suffice for, or None."""
+        factor = self._precision.scale / update.target_tokens
+        places = [(micro, piece) for micro, pieces in enumerate(cut) for piece in range(len(pieces))]
+        for micro, piece in places:
+            torch.manual_seed(derived_seed(self._seed, "dropout", step, self._world.rank, micro, piece))
+            try:
+                self._learn(cut[micro][piece], factor=factor, last=(micro, piece) == places[-1])
+            except torch.OutOfMemoryError:
+                return cut[micro][piece]
+        return None
+
+    def _learn(self, piece: Batch[Tensor], *, factor: Tensor, last: bool) -> None:
+        with self._clock.phase("forward"):
+            batch = piece.map(lambda tensor: tensor.to(self._world.device, non_blocking=True))
+            with self._precision.autocast():
+                states = self._model(*to_tokens(batch))
+                loss, nll = summed_loss(
+                    states,
+                    self._model.output_weight,
+                    batch.labels,
+                    pad=self._pad,
+                    smoothing=self._smoothing,
+                )
+        with self._clock.phase("backward"), self._buckets.sending() if last else nullcontext():
+            loss.backward(factor)  # type: ignore[no-untyped-call]
+        self._buckets.slots[_LOSS] += loss.detach()
+        self._buckets.slots[_NLL] += nll
+
+    def _fill_slots(self, asked: Asked, *, splits: int) -> None:
+        for slot, number in enumerate((splits, *asked.numbers()), start=_SPLIT):
+            if number:
+                self._buckets.slots[slot].fill_(number)
+
+    def _apply(self, step: int, learning_rate: float) -> Tensor:
+        scale = self._precision.scale
+        applied = self._optimizer.step(self._buckets, step=step, learning_rate=learning_rate, scale=scale)
+        numbers = torch.cat([self._buckets.slots, torch.stack([applied.norm, applied.skipped, scale])])
+        self._precision.update(applied.skipped)
+        return numbers
+
+
+def _mark(device: torch.device) -> torch.cuda.Event | None:
+    """The moment when all that was queued is done; on a CPU it is now."""
+    if device.type != "cuda":
+        return None
+    event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    event.record()
+    return event

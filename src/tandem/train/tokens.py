@@ -1,0 +1,31 @@
+"""Batches as the model reads them."""
+
+from torch import Tensor
+
+from tandem.data.batches.batch import Batch, PaddedBatch
+from tandem.model.tokens import PackedTokens, PaddedTokens, Tokens
+
+__all__ = ["to_tokens"]
+
+
+def to_tokens(batch: Batch[Tensor]) -> tuple[Tokens, Tokens]:
+    """What the encoder reads and what the decoder reads; the tensors are the batch's own."""
+    if isinstance(batch, PaddedBatch):
+        return (
+            PaddedTokens(ids=batch.source, lengths=batch.source_lengths),
+            PaddedTokens(ids=batch.decoder_input, lengths=batch.target_lengths),
+        )
+    return (
+        PackedTokens(
+            ids=batch.source,
+            positions=batch.source_positions,
+            bounds=batch.source_bounds,
+            longest=batch.longest_source,
+        ),
+        PackedTokens(
+            ids=batch.decoder_input,
+            positions=batch.target_positions,
+            bounds=batch.target_bounds,
+            longest=batch.longest_target,
+        ),
+    )

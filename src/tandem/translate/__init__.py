@@ -1,0 +1,1 @@
+"""Translation: beam search, text to text, and the score of what came out."""

@@ -1,0 +1,55 @@
+"""`tandem average`: the mean of the last or best checkpoints of a run, as a folder that translates."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tests.unit.translate.small_model import SENTENCES, write_run, write_subword
+from typer.testing import CliRunner
+
+from tandem.checkpoint.layout import step_folder
+from tandem.cli.app import app
+from tandem.errors import TandemError
+from tandem.runlog.layout import RunLayout
+from tandem.translate.open import open_translator
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    write_subword(folder / "subword")
+    write_run(folder / "run", folder / "subword", bleu={10: 9.0, 20: 3.0, 30: 5.0})
+    return folder / "run"
+
+
+def average(*words: str | Path) -> str:
+    result = CliRunner().invoke(app, ["average", *map(str, words)])
+    if result.exception is not None:
+        raise result.exception
+    return result.stdout
+
+
+@pytest.mark.parametrize(("by", "steps"), [("last", (20, 30)), ("bleu", (10, 30))])
+def test_the_chosen_checkpoints_are_averaged(
+    run: Path, tmp_path: Path, by: str, steps: tuple[int, int]
+) -> None:
+    said = average(run, tmp_path / "mean", "--count", "2", "--by", by)
+    assert f"steps {steps[0]}, {steps[1]}" in said
+    folders = (step_folder(RunLayout(run).checkpoints, step) for step in steps)
+    first, second = (load_file(folder / "model.safetensors") for folder in folders)
+    mean = load_file(tmp_path / "mean" / "model.safetensors")
+    for name, weight in mean.items():
+        torch.testing.assert_close(weight, (first[name] + second[name]) / 2)
+
+
+def test_the_mean_translates(run: Path, tmp_path: Path) -> None:
+    average(run, tmp_path / "mean", "--count", "3")
+    translator = open_translator(tmp_path / "mean", torch.device("cpu"))
+    assert len(translator.translate(SENTENCES[:2])) == 2
+
+
+def test_too_few_checkpoints_are_said(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(TandemError, match="has 3 whole checkpoints to choose from, not 5"):
+        average(run, tmp_path / "mean")
+    assert not (tmp_path / "mean").exists()

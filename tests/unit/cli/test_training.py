@@ -1,0 +1,89 @@
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+from rich.console import Console
+
+from tandem.cli.training import _follow, _patiently, _stopping
+from tandem.data.prepared import Prepared
+from tandem.launch.supervisor import Supervisor
+from tandem.lock import BusyError
+
+
+class Told:
+    """A supervisor that notes what it is told."""
+
+    is_done = True
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+
+    def __getattr__(self, word: str) -> Callable[[], None]:
+        return lambda: self.words.append(word)
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture
+def signals(told: Told) -> Iterator[list[signal.Signals]]:
+    with _stopping(cast(Supervisor, told)) as got:
+        yield got
+
+
+def test_the_first_ctrl_c_asks_and_the_second_kills(told: Told, signals: list[signal.Signals]) -> None:
+    signal.raise_signal(signal.SIGINT)
+    assert told.words == ["stop"]
+    signal.raise_signal(signal.SIGINT)
+    assert "kill" in told.words
+    assert signals[0] == signal.SIGINT
+
+
+def test_a_machine_that_asks_twice_does_not_kill(told: Told, signals: list[signal.Signals]) -> None:
+    for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGTERM):
+        signal.raise_signal(number)
+    assert set(told.words) == {"stop"}
+    assert signals[0] == signal.SIGHUP
+
+
+def test_nohup_is_respected_and_handlers_are_put_back(told: Told) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        others = signal.getsignal(signal.SIGTERM)
+        with _stopping(cast(Supervisor, told)):
+            signal.raise_signal(signal.SIGHUP)
+        assert signal.getsignal(signal.SIGTERM) is others
+        assert not told.words
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_display_that_fails_does_not_end_the_run(
+    told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("the terminal is gone")
+
+    monkeypatch.setattr("tandem.observe.watch.follow_run", fail)
+    with pytest.raises(OSError, match="terminal"):
+        _follow(cast(Supervisor, told), tmp_path, Console(), plain=True)
+    assert told.words == ["start", "wait"]
+
+
+def test_data_that_another_run_prepares_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tandem.cli.training.BUSY_S", 0)
+    answers: list[BusyError | str] = [BusyError("It is being made."), BusyError("It is being made."), "data"]
+    said: list[str] = []
+
+    def prepare() -> Prepared:
+        answer = answers.pop(0)
+        if isinstance(answer, BusyError):
+            raise answer
+        return cast(Prepared, answer)
+
+    assert _patiently(prepare, said.append) == "data"
+    assert said == ["Waiting: It is being made."]

@@ -1,0 +1,161 @@
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from tests.unit.observe.story import START_NS, Teller, finished, started, training, write_log
+
+from tandem.observe.watch import WatchState, follow_run
+from tandem.runlog.event import CheckpointFailed, RunFinished
+from tandem.runlog.record import Record
+
+
+@pytest.fixture(autouse=True)
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
+    """What happens in the pauses, instead of time going by."""
+    turns: list[Callable[[], None]] = []
+    monkeypatch.setattr(
+        "tandem.observe.watch.follow.time.sleep", lambda _seconds: turns.pop(0)() if turns else None
+    )
+    return turns
+
+
+def terminal() -> Console:
+    return Console(file=io.StringIO(), force_terminal=True, width=80, height=24, color_system=None)
+
+
+def paper() -> Console:
+    return Console(file=io.StringIO(), width=80)
+
+
+def text(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def whole_run(teller: Teller) -> list[Record]:
+    end = [teller.tell(finished(100)), teller.tell(RunFinished(reason="completed"))]
+    return [*list(training(teller, steps=100, every=50)), *end]
+
+
+def test_a_finished_run_is_shown_and_left(tmp_path: Path) -> None:
+    teller = Teller()
+    write_log(tmp_path, whole_run(teller)[:-1])
+    write_log(tmp_path, [teller.tell(RunFinished(reason="completed"))])
+    console = terminal()
+    state = follow_run(tmp_path, console=console)
+    assert (state.step, state.doing) == (100, "finished")
+    assert "finished: reached 100 steps" in text(console)
+
+
+def test_a_live_run_is_followed_until_it_is_over(tmp_path: Path, waits: list[Callable[[], None]]) -> None:
+    records = whole_run(Teller())
+    write_log(tmp_path, records[:40])
+    waits += [
+        lambda: write_log(tmp_path, records[40:90]),
+        lambda: None,
+        lambda: write_log(tmp_path, records[90:]),
+    ]
+    assert follow_run(tmp_path, console=terminal()).step == 100
+    assert waits == []
+
+
+def test_the_caller_may_say_when_it_ends_and_what_was_written_by_then_is_read(
+    tmp_path: Path, waits: list[Callable[[], None]]
+) -> None:
+    records = whole_run(Teller())
+    ended: list[bool] = []
+    write_log(tmp_path, records[:40])
+
+    def end() -> None:
+        write_log(tmp_path, records[40:])
+        ended.append(True)
+
+    waits += [end]
+    assert follow_run(tmp_path, console=terminal(), until=lambda: bool(ended)).step == 100
+
+
+def test_training_that_has_finished_long_ago_is_over_without_a_farewell(tmp_path: Path) -> None:
+    write_log(tmp_path, whole_run(Teller())[:-1])
+    assert follow_run(tmp_path, console=terminal()).doing == "finished"
+
+
+def test_a_file_gets_lines(tmp_path: Path) -> None:
+    write_log(tmp_path, whole_run(Teller()))
+    console = paper()
+    follow_run(tmp_path, console=console)
+    lines = text(console).splitlines()
+    assert lines[0].startswith("training starts: ")
+    assert lines[1].startswith("step 1 of 1,000 (0%), epoch 1, loss 8.960")
+    assert lines[-1].startswith("training finished at step 100")
+    assert "\x1b" not in text(console)
+
+
+def test_a_terminal_gets_lines_on_request(tmp_path: Path) -> None:
+    write_log(tmp_path, whole_run(Teller()))
+    console = terminal()
+    follow_run(tmp_path, console=console, plain=True)
+    assert text(console).startswith("training starts: ")
+
+
+def test_what_was_before_the_beginning_counts_but_is_not_told_again(tmp_path: Path) -> None:
+    teller = Teller()
+    write_log(tmp_path, list(training(teller, steps=60, every=50)))
+    since_ns = teller.time_ns + 1
+    write_log(tmp_path, [teller.tell(started(50), after_s=1), *(teller.step(step) for step in range(51, 60))])
+    console = paper()
+    state = follow_run(tmp_path, console=console, until=lambda: True, since_ns=since_ns)
+    assert text(console).startswith("training goes on after step 50")
+    assert [each.step for each in state.evaluations] == [50]
+
+
+def test_troubles_are_warnings_in_the_lines(tmp_path: Path) -> None:
+    write_log(tmp_path, [Teller().tell(CheckpointFailed(step=5, reason="disk\x1b full"), rank=1)])
+    console = paper()
+    follow_run(tmp_path, console=console, until=lambda: True)
+    assert text(console) == "warning: checkpoint of step 5 could not be written: disk\\x1b full\n"
+
+
+def test_the_steps_of_other_ranks_are_not_read(tmp_path: Path) -> None:
+    teller = Teller()
+    write_log(tmp_path, [teller.step(step, rank=rank) for step in (1, 2) for rank in (0, 1)])
+    sink = Collector()
+    follow_run(tmp_path, console=paper(), until=lambda: True, sinks=[sink])
+    assert [record.rank for record in sink.taken] == [0, 0]
+
+
+class Collector:
+    def __init__(self, failure: str = "") -> None:
+        self.failure = failure
+        self.taken: list[Record] = []
+        self.flushed: list[int] = []
+
+    def apply(self, record: Record) -> None:
+        self.taken.append(record)
+
+    def flush(self) -> None:
+        self.flushed.append(len(self.taken))
+
+
+def test_sinks_get_every_record_and_are_flushed_while_the_run_goes_on(
+    tmp_path: Path, waits: list[Callable[[], None]]
+) -> None:
+    records = whole_run(Teller())
+    write_log(tmp_path, records[:40])
+    waits += [lambda: write_log(tmp_path, records[40:])]
+    sink = Collector()
+    follow_run(tmp_path, console=paper(), sinks=[sink])
+    assert sink.taken == records
+    assert sink.flushed[0] == 40
+    assert sink.flushed[-1] == len(records)
+
+
+def test_a_sink_that_failed_is_a_trouble_on_the_display(tmp_path: Path) -> None:
+    write_log(tmp_path, [Teller(START_NS).step(1)])
+    console = terminal()
+    state: WatchState = follow_run(
+        tmp_path, console=console, until=lambda: True, sinks=[Collector("no space for curves")]
+    )
+    assert "! no space for curves" in text(console)
+    assert len(state.troubles) == 1

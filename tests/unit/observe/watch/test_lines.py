@@ -1,0 +1,94 @@
+import math
+from collections.abc import Iterable
+
+from tests.unit.observe.story import Teller, checkpoint, finished, started, training
+
+from tandem.observe.watch.lines import Narrator
+from tandem.observe.watch.state import WatchState
+from tandem.runlog.event import RunFinished
+from tandem.runlog.record import Record
+
+
+def told(records: Iterable[Record], *, spent_s: float = 0.0) -> list[str]:
+    narrator, state, lines = Narrator(), WatchState(), []
+    state.spent.training_s = spent_s
+    for record in records:
+        state.apply(record)
+        lines += narrator.lines(record, state)
+    return lines
+
+
+def test_a_start_says_with_what() -> None:
+    assert told([Teller().tell(started())]) == [
+        "training starts: 60.9 million parameters, 2 ranks (cuda bf16), 25,000 target tokens an update"
+    ]
+
+
+def test_a_restart_says_from_where() -> None:
+    assert told([Teller().tell(started(400))]) == [
+        "training goes on after step 400 from checkpoints/step-00000400: 60.9 million parameters, 2 ranks (cuda bf16)"
+    ]
+
+
+def test_steps_are_told_of_every_ten_seconds() -> None:
+    teller = Teller()
+    lines = told([teller.tell(started()), *(teller.step(step, loss=4.0) for step in range(1, 101))])
+    assert lines[1:] == [
+        f"step {step} of 1,000 ({step / 1000:.0%}), epoch 1, loss 4.000, 100,000 target tokens/s, "
+        f"learning rate {7e-4 * step / 400:.2e}, gradient norm 0.75, {left} left"
+        for step, left in ((1, "4 min 10 s"), (41, "4 min 00 s"), (81, "3 min 50 s"))
+    ]
+
+
+def test_steps_of_a_long_run_are_told_of_every_minute() -> None:
+    teller = Teller()
+    lines = told((teller.step(step) for step in range(1, 500)), spent_s=90_000)
+    assert [line.partition(",")[0] for line in lines] == ["step 1", "step 241", "step 481"]
+
+
+def test_an_evaluation_is_a_line_and_a_sample() -> None:
+    teller = Teller()
+    assert told(teller.evaluation(500)) == [
+        (
+            "evaluated at step 500 in 10 s: valid loss 3.472, perplexity 32.19, probe loss 3.347, "
+            "BLEU 19.7, chrF 44.0, best loss and BLEU so far"
+        ),
+        "  source     The harbour master closed the northern gate before the storm.",
+        "  reference  Der Hafenmeister schloss das Nordtor vor dem Sturm.",
+        "  model      Der Hafenmeister schloss das Nordtor vor dem Sturm.",
+    ]
+
+
+def test_an_evaluation_without_translations_tells_of_the_loss_alone() -> None:
+    records = list(Teller().evaluation(500, best_loss=False, best_bleu=False))
+    lines = told([*records[:2], records[-1]])
+    assert lines == ["evaluated at step 500 in 10 s: valid loss 3.972, perplexity 53.07"]
+
+
+def test_a_checkpoint_is_a_line() -> None:
+    assert told([Teller().tell(checkpoint(500))]) == [
+        "checkpoint checkpoints/step-00000500: 730.6 MB in 2.5 s, training waited 0.5 s"
+    ]
+
+
+def test_the_end_is_told_once_with_the_time_by_what_it_was_spent_on() -> None:
+    teller = Teller()
+    records = [*training(teller, steps=400), teller.tell(finished(400))]
+    end = [teller.tell(checkpoint(400)), teller.tell(RunFinished(reason="completed"))]
+    assert told([*records, *end])[-2:] == [
+        (
+            "training finished at step 400: reached 400 steps; 1 min 40 s training, 20 s evaluation, "
+            "1.0 s waiting for checkpoints"
+        ),
+        "checkpoint checkpoints/step-00000400: 730.6 MB in 2.5 s, training waited 0.5 s",
+    ]
+
+
+def test_a_run_that_never_trained_still_tells_its_end() -> None:
+    teller = Teller()
+    ends = [teller.tell(RunFinished(reason="failed: no disk"), rank=rank) for rank in (0, None, 1)]
+    assert told(ends) == ["run finished: failed: no disk"]
+
+
+def test_other_ranks_tell_nothing() -> None:
+    assert told([Teller().step(1, rank=1, loss=math.inf)]) == []

@@ -1,0 +1,100 @@
+import io
+import math
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+from tests.unit.observe.story import Teller, finished, started, training
+
+from tandem.observe.watch.screen import Screen
+from tandem.observe.watch.state import WatchState
+from tandem.runlog.event import SampleTranslated, StageStarted, WorkersLost
+
+SCREENS = Path(__file__).with_name("screens")
+NANO = 1_000_000_000
+
+
+def drawn(
+    state: WatchState, *, width: int = 80, rows: int = 23, later_s: int = 1, encoding: str = "utf-8"
+) -> str:
+    data = io.BytesIO()
+    file = io.TextIOWrapper(data, encoding=encoding, errors="replace")
+    console = Console(file=file, width=width, height=rows + 1, color_system=None)
+    console.print(Screen(state=state, now_ns=state.last_time_ns + later_s * NANO, rows=rows))
+    file.flush()
+    return "".join(f"{line.rstrip()}\n" for line in data.getvalue().decode(encoding).splitlines())
+
+
+@pytest.fixture
+def state() -> WatchState:
+    teller, state = Teller(), WatchState(run="first")
+    for record in training(teller, steps=850, every=100):
+        state.apply(record)
+    lost = WorkersLost(attempt=1, exit_code=-9, rank=1, reason="killed by SIGKILL")
+    state.apply(teller.tell(lost, rank=None))
+    state.apply(teller.step(851, loss=math.nan, skipped=True))
+    return state
+
+
+@pytest.mark.parametrize(("width", "rows"), [(60, 23), (80, 23), (140, 39)])
+def test_the_display_looks_as_it_did(state: WatchState, width: int, rows: int) -> None:
+    assert drawn(state, width=width, rows=rows) == (SCREENS / f"{width}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("width", [40, 60, 79, 80, 119, 120, 200])
+@pytest.mark.parametrize("rows", [8, 12, 18, 23, 30, 60])
+def test_the_display_keeps_within_the_terminal(state: WatchState, width: int, rows: int) -> None:
+    lines = drawn(state, width=width, rows=rows).splitlines()
+    assert max(map(cell_len, lines)) <= width
+    assert len(lines) <= rows
+
+
+def test_a_low_terminal_keeps_what_matters_most(state: WatchState) -> None:
+    text = drawn(state, rows=8)
+    assert "step 851 of 1,000" in text
+    assert "target tokens/s" in text
+    assert "skipped" in text
+    assert "source" not in text
+
+
+def test_a_run_that_has_not_begun_to_train_is_shown() -> None:
+    state = WatchState(run="first")
+    state.apply(Teller().tell(StageStarted(stage="clean")))
+    assert drawn(state).startswith("first · preparing data: clean\n")
+
+
+def test_a_run_before_its_first_step_is_shown() -> None:
+    state = WatchState(run="first")
+    state.apply(Teller().tell(started()))
+    assert "0% step 0 of 1,000" in drawn(state)
+
+
+def test_a_silent_run_says_for_how_long_and_promises_no_end(state: WatchState) -> None:
+    text = drawn(state, later_s=125)
+    assert "first · silent for 2 min 05 s (was training)" in text
+    assert "left" not in text
+
+
+def test_a_finished_run_says_why_and_has_no_time_left(state: WatchState) -> None:
+    state.apply(Teller(state.last_time_ns).tell(finished(1000)))
+    text = drawn(state)
+    assert "first · finished: reached 1,000 steps" in text
+    assert "left" not in text
+
+
+def test_what_the_model_writes_cannot_steer_the_terminal(state: WatchState) -> None:
+    sample = SampleTranslated(
+        step=800, set="valid", number=0, source="[bold]a", reference="b\x1b[2J", hypothesis="c\nd"
+    )
+    state.samples = [sample]
+    text = drawn(state)
+    assert "[bold]a" in text
+    assert "b\\x1b[2J" in text
+    assert "c\\nd" in text
+
+
+def test_a_terminal_without_unicode_gets_a_chart_of_signs(state: WatchState) -> None:
+    text = drawn(state, encoding="ascii")
+    assert "-" * 80 in text
+    assert "loss  7.12 #####=--::..." in text

@@ -1,0 +1,140 @@
+import math
+
+import pytest
+from tests.unit.observe.story import TOKENS, Teller, finished, started, training
+
+from tandem.observe.watch.state import HELD_EVALUATIONS, WatchState
+from tandem.runlog.event import EvaluationStarted, RunFinished, RunStarted, StageStarted, WorkersLost
+from tandem.runlog.record import Record
+
+RUN_STARTED = RunStarted(
+    run="first", tandem="0", command=(), recipe="", world_size=2, host="alpha", python="3", torch="2"
+)
+
+
+def folded(*records: Record) -> WatchState:
+    state = WatchState()
+    for record in records:
+        state.apply(record)
+    return state
+
+
+def test_totals_come_from_rank_0_alone() -> None:
+    teller = Teller()
+    state = folded(
+        teller.tell(started()), *(teller.step(step, rank=rank) for step in (1, 2) for rank in (0, 1, 2))
+    )
+    assert (state.step, state.tokens) == (2, 2 * TOKENS)
+    assert state.spent.training_s == 0.5
+
+
+def test_evaluations_and_checkpoints_are_no_training_time() -> None:
+    state = folded(*training(Teller(), steps=400))
+    assert state.spent.training_s == 100
+    assert state.spent.evaluation_s == 20
+    assert state.spent.checkpoint_s == 1
+    assert state.recent.tokens_per_s == TOKENS / 0.25
+
+
+def test_an_evaluation_is_gathered_from_its_events() -> None:
+    state = folded(*training(Teller(), steps=400))
+    assert [each.step for each in state.evaluations] == [200, 400]
+    last = state.evaluations[-1]
+    assert last.valid_loss == pytest.approx(2.5 + 4 * math.exp(-0.8))
+    assert last.probe_loss == pytest.approx(2.375 + 4 * math.exp(-0.8))
+    assert last.bleu == pytest.approx(30 - 28 * math.exp(-0.8))
+    assert [each.hypothesis for each in state.samples][1] == "Warum verkaufte sie das Fahrrad?"
+    assert {each.step for each in state.samples} == {400}
+
+
+def test_the_best_is_the_last_that_was_the_best_so_far() -> None:
+    state = folded(*training(Teller(), steps=600))
+    best_loss, best_bleu = state.best("loss"), state.best("bleu")
+    assert best_loss is not None
+    assert best_bleu is not None
+    assert (best_loss.step, best_bleu.step) == (400, 600)
+
+
+def test_the_state_follows_what_the_run_does() -> None:
+    teller = Teller()
+    state = WatchState()
+    seen = []
+    for record in (
+        teller.tell(RUN_STARTED),
+        teller.tell(StageStarted(stage="clean"), rank=None),
+        teller.tell(started()),
+        teller.step(1),
+        teller.tell(EvaluationStarted(step=2)),
+        teller.step(2),
+        *list(teller.evaluation(2))[-1:],
+        teller.tell(WorkersLost(attempt=1, exit_code=-9, rank=1, reason="killed"), rank=None),
+        teller.tell(started(2)),
+        teller.step(3),
+        teller.tell(finished(4)),
+        teller.step(4),
+        teller.tell(RunFinished(reason="completed")),
+    ):
+        state.apply(record)
+        seen.append(state.doing)
+    assert seen == [
+        "starting",
+        "preparing",
+        "training",
+        "training",
+        "evaluating",
+        "evaluating",
+        "training",
+        "restarting",
+        "training",
+        "training",
+        "finished",
+        "finished",
+        "finished",
+    ]
+    assert (state.run, state.step, state.ended, state.is_closed) == ("first", 4, "reached 4 steps", True)
+
+
+def test_a_run_that_starts_again_goes_back_and_forgets_what_it_does_again() -> None:
+    teller = Teller()
+    records = [*training(teller, steps=650), teller.tell(started(300))]
+    state = folded(*records, *(teller.step(step, loss=1.0) for step in range(301, 311)))
+    assert state.step == 310
+    assert state.tokens == 310 * TOKENS
+    assert state.recent.loss == 1.0
+    assert [each.step for each in state.evaluations] == [200]
+    assert min(state.curve.values(1000)) == 1.0
+    assert state.spent.training_s == pytest.approx(660 * 0.25)
+
+
+def test_steps_that_go_back_without_a_word_are_followed_too() -> None:
+    teller = Teller()
+    state = folded(*(teller.step(step, loss=5.0) for step in (1, 2, 3)), teller.step(2, loss=1.0))
+    assert state.step == 2
+    assert state.recent.loss == 1.0
+
+
+def test_skipped_steps_count_as_steps_but_teach_nothing() -> None:
+    teller = Teller()
+    state = folded(
+        teller.tell(started()), teller.step(1, loss=4.0), teller.step(2, loss=math.nan, skipped=True)
+    )
+    assert (state.step, state.tokens) == (2, TOKENS)
+    assert state.curve.values(10) == [4.0]
+
+
+def test_a_run_that_is_started_anew_is_not_over() -> None:
+    teller = Teller()
+    state = folded(
+        teller.tell(started()),
+        teller.tell(finished(9)),
+        teller.tell(RunFinished(reason="x")),
+        teller.tell(RUN_STARTED),
+    )
+    assert (state.doing, state.ended, state.is_closed) == ("starting", "", False)
+
+
+def test_memory_is_bounded_however_many_evaluations_there_are() -> None:
+    teller, state = Teller(), WatchState()
+    for step in range(HELD_EVALUATIONS + 50):
+        state.apply(teller.tell(EvaluationStarted(step=step)))
+    assert len(state.evaluations) == HELD_EVALUATIONS

@@ -1,0 +1,167 @@
+"""A whole rank, in this process: from a recipe to checkpoints, and on from there."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from tandem.checkpoint.layout import step_folder
+from tandem.config import Recipe
+from tandem.errors import TandemError
+from tandem.runlog.event import (
+    CheckpointRejected,
+    EvaluationFinished,
+    Event,
+    LossMeasured,
+    RunFinished,
+    SampleTranslated,
+    StepFinished,
+    TrainingFinished,
+    TrainingStarted,
+    TranslationScored,
+)
+from tandem.runlog.reader import read_records
+from tandem.train.assemble import Options, train_rank
+
+OPTIONS = Options(device="cpu", batch_tokens=256)
+RecipeWith = Callable[..., Recipe]
+
+
+def facts(run: Path) -> list[Event]:
+    return [record.event for record in read_records(run)]
+
+
+Kind = TypeVar("Kind", bound=Event)
+
+
+def of(run: Path, kind: type[Kind]) -> list[Kind]:
+    return [fact for fact in facts(run) if isinstance(fact, kind)]
+
+
+def tensors(run: Path, step: int) -> tuple[bytes, bytes]:
+    folder = step_folder(run / "checkpoints", step)
+    return (folder / "model.safetensors").read_bytes(), (folder / "optimizer.safetensors").read_bytes()
+
+
+def test_a_run_trains_evaluates_saves_and_says_so(micro: Recipe, run: Path) -> None:
+    train_rank(run, micro, OPTIONS)
+    steps = of(run, StepFinished)
+    assert [fact.step for fact in steps] == [1, 2, 3, 4, 5, 6]
+    assert steps[-1].loss < steps[0].loss
+    assert steps[0].batches > 1
+    assert [path.name for path in sorted((run / "checkpoints").iterdir())] == [
+        "step-00000002",
+        "step-00000004",
+        "step-00000006",
+    ]
+    started, finished = of(run, TrainingStarted)[0], of(run, TrainingFinished)[0]
+    assert (started.step, started.resumed_from, started.ranks) == (0, "", 1)
+    assert (finished.step, finished.reason) == (6, "reached 6 steps")
+    assert facts(run)[-1] == RunFinished(reason="reached 6 steps")
+
+
+def test_the_last_step_is_judged_and_its_translations_are_kept(micro: Recipe, run: Path) -> None:
+    train_rank(run, micro, OPTIONS)
+    losses = {fact.set: fact for fact in of(run, LossMeasured)}
+    assert losses.keys() == {"valid", "probe"}
+    assert losses["valid"].pairs == 30
+    assert losses["probe"].pairs >= 40
+    scored = of(run, TranslationScored)[0]
+    assert scored.sentences == len((run / scored.hypotheses).read_text().splitlines()) == 30
+    assert "tok:13a" in scored.bleu_signature
+    assert [fact.number for fact in of(run, SampleTranslated)] == [0, 15]
+    assert of(run, EvaluationFinished)[0].is_best_loss
+
+
+def test_a_resumed_run_ends_in_the_same_bits(recipe_with: RecipeWith, tmp_path: Path) -> None:
+    for name, ema in (("plain", 0), ("averaged", 0.9)):
+        whole, parts = tmp_path / name / "whole", tmp_path / name / "parts"
+        train_rank(whole, recipe_with(f"optim.ema_decay={ema}"), OPTIONS)
+        for steps in (1, 3, 6):
+            train_rank(parts, recipe_with(f"optim.ema_decay={ema}", f"train.max_steps={steps}"), OPTIONS)
+        assert tensors(parts, 6) == tensors(whole, 6)
+        resumed = [fact.resumed_from for fact in of(parts, TrainingStarted)]
+        assert resumed == ["", "step-00000001", "step-00000003"]
+
+
+def test_evaluating_changes_no_bit_of_what_is_learnt(recipe_with: RecipeWith, tmp_path: Path) -> None:
+    train_rank(tmp_path / "often", recipe_with("evaluate.every_steps=1", "optim.ema_decay=0.5"), OPTIONS)
+    train_rank(tmp_path / "once", recipe_with("optim.ema_decay=0.5"), OPTIONS)
+    assert tensors(tmp_path / "often", 6) == tensors(tmp_path / "once", 6)
+
+
+def test_micro_batches_are_those_of_the_checkpoint_on_the_same_number_of_ranks(
+    recipe_with: RecipeWith, run: Path
+) -> None:
+    train_rank(run, recipe_with("train.max_steps=2"), OPTIONS)
+    train_rank(run, recipe_with(), Options(device="cpu"))
+    assert [fact.target_capacity for fact in of(run, TrainingStarted)] == [256, 256]
+
+
+def test_a_corrupt_newest_checkpoint_is_said_and_the_one_before_is_used(
+    micro: Recipe, tmp_path: Path
+) -> None:
+    whole, hurt = tmp_path / "whole", tmp_path / "hurt"
+    train_rank(whole, micro, OPTIONS)
+    shutil.copytree(whole, hurt)
+    file = step_folder(hurt / "checkpoints", 6) / "optimizer.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    train_rank(hurt, micro, OPTIONS)
+    assert "optimizer.safetensors" in of(hurt, CheckpointRejected)[0].reason
+    assert of(hurt, TrainingStarted)[-1].resumed_from == "step-00000004"
+    assert tensors(hurt, 6) == tensors(whole, 6)
+
+
+def test_a_finished_run_has_nothing_left_to_do(micro: Recipe, run: Path) -> None:
+    train_rank(run, micro, OPTIONS)
+    before = tensors(run, 6)
+    train_rank(run, micro, OPTIONS)
+    assert tensors(run, 6) == before
+    assert len(of(run, StepFinished)) == 6
+    assert len(of(run, EvaluationFinished)) == 1
+
+
+def test_a_recipe_that_does_not_match_the_checkpoint_is_refused(recipe_with: RecipeWith, run: Path) -> None:
+    train_rank(run, recipe_with("train.max_steps=2"), OPTIONS)
+    with pytest.raises(TandemError, match=r"another recipe \(different: model\.width\)"):
+        train_rank(run, recipe_with("model.width=48"), OPTIONS)
+    assert of(run, RunFinished)[-1].reason.startswith("failed: ")
+
+
+def test_other_data_than_the_checkpoint_s_is_refused(recipe_with: RecipeWith, run: Path) -> None:
+    train_rank(run, recipe_with("train.max_steps=2"), OPTIONS)
+    with pytest.raises(TandemError, match="was trained on other data"):
+        train_rank(run, recipe_with("data.train.0.weight=2"), OPTIONS)
+
+
+def test_a_truncated_shard_is_one_sentence(recipe_with: RecipeWith, tmp_path: Path) -> None:
+    recipe = recipe_with()
+    hurt = tmp_path / "data"
+    shutil.copytree(recipe.prepared_folder, hurt)
+    part = max((hurt / "train").glob("*"), key=lambda path: path.stat().st_size)
+    part.write_bytes(part.read_bytes()[:-100])
+    with pytest.raises(TandemError, match=part.name):
+        train_rank(tmp_path / "run", recipe_with(f"data.folder={hurt}"), OPTIONS)
+
+
+def test_no_place_for_the_log_stops_nothing(micro: Recipe, run: Path) -> None:
+    run.mkdir()
+    (run / "log").write_text("a file where the folder should be")
+    train_rank(run, micro, OPTIONS)
+    assert step_folder(run / "checkpoints", 6).is_dir()
+
+
+def test_patience_ends_a_run_that_does_not_get_better(recipe_with: RecipeWith, run: Path) -> None:
+    hopeless = recipe_with("optim.learning_rate=1e-12", "train.patience=2", "evaluate.every_steps=1")
+    train_rank(run, hopeless, OPTIONS)
+    assert of(run, TrainingFinished)[0].reason == "no better loss in 2 evaluations"
+
+
+def test_a_run_without_a_valid_set_is_not_judged(recipe_with: RecipeWith, run: Path) -> None:
+    train_rank(run, recipe_with("data.valid=null"), OPTIONS)
+    assert not of(run, LossMeasured)
+    assert step_folder(run / "checkpoints", 6).is_dir()
