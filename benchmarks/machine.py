@@ -9,6 +9,8 @@ from pathlib import Path
 
 from benchmarks.measure import all_cores
 
+from tandem import __version__
+
 __all__ = ["describe_machine", "machine_slug"]
 
 
@@ -22,7 +24,8 @@ def describe_machine(libraries: Mapping[str, str]) -> dict[str, object]:
         "load_before": round(os.getloadavg()[0], 2),
         "versions": {
             "python": platform.python_version(),
-            **{name: version(name) for name in ("tandem-nmt", "sentencepiece", "numpy", "torch")},
+            "tandem-nmt": __version__,
+            **{name: version(name) for name in ("sentencepiece", "numpy", "torch")},
             **libraries,
         },
     }

@@ -26,7 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.machine import describe_machine, machine_slug
 from benchmarks.measure import Stages, Took, all_cores, peak_memory_bytes, time_stages
-from benchmarks.yardsticks import BENCH, FLOOR, SIDES, TANDEM, TOOLKITS, Job, Side, install
+from benchmarks.program import BENCH, install
+from benchmarks.yardsticks import FLOOR, SIDES, TANDEM, TOOLKITS, Job, Side
 
 _RESULTS = Path(__file__).parent / "results"
 _TEXT = BENCH / "text"

@@ -1,23 +1,18 @@
-"""The programs that are measured beside each other: how each is installed, and what it is asked to do."""
+"""The programs whose preparation of text is measured: how each is installed, and what it is asked to do."""
 
 import json
-import shutil
-import subprocess
 import sys
 import tarfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 import sentencepiece
 from benchmarks.measure import Stages, all_cores
+from benchmarks.program import BENCH, Program, call, install_toolkit
 
-__all__ = ["BENCH", "FLOOR", "SIDES", "TANDEM", "TOOLKITS", "Job", "Side", "install"]
-
-_ROOT = Path(__file__).resolve().parents[1]
-BENCH = _ROOT / ".bench"
-"""Where everything that benchmarks need is kept; git ignores it."""
+__all__ = ["FAIRSEQ", "FLOOR", "SIDES", "TANDEM", "TOOLKITS", "Job", "Side"]
 
 _SENTENCEPIECE = version("sentencepiece")
 _SPM_ENCODE = BENCH / f"spm_encode-{_SENTENCEPIECE}" / "build" / "src" / "spm_encode"
@@ -49,47 +44,18 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """One program, what it does for a job, and how that is described beside its figures."""
+class Side(Program):
+    """A program that prepares text, and the commands by which it does a job."""
 
-    name: str
-    version: str
-    does: str
     stages: Callable[[Job], Stages]
-    install: Callable[[Path], None] | None = None
     copies: bool = False
     """Whether it is one process, so that on several cores as many copies each do the whole job."""
-
-    @property
-    def home(self) -> Path:
-        """Return the folder it is installed in."""
-        return BENCH / f"{self.name}-{self.version}"
-
-
-def install(side: Side) -> None:
-    """Install `side` under .bench unless it is there; SystemExit with the end of the log where that fails."""
-    finished = side.home / "installed"
-    if side.install is None or finished.exists():
-        return
-    print(f"installing {side.name} {side.version} into {side.home.relative_to(_ROOT)} …", flush=True)
-    shutil.rmtree(side.home, ignore_errors=True)
-    side.home.mkdir(parents=True)
-    side.install(side.home)
-    finished.touch()
-
-
-def _call(command: Sequence[str | Path], *, log: Path) -> None:
-    with log.open("ab") as output:
-        failed = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
-    if failed:
-        text = " ".join(map(str, command))
-        raise SystemExit(f"{text} failed:\n{log.read_text(errors='replace')[-2000:]}")
 
 
 def _install_spm_encode(home: Path) -> None:
     log = home / "log"
     wanted = ["--no-deps", "--no-binary", "sentencepiece", f"sentencepiece=={_SENTENCEPIECE}"]
-    _call([sys.executable, "-m", "pip", "download", *wanted, "--dest", home], log=log)
+    call([sys.executable, "-m", "pip", "download", *wanted, "--dest", home], log=log)
     with tarfile.open(home / f"sentencepiece-{_SENTENCEPIECE}.tar.gz") as archive:
         archive.extractall(home, filter="data")
     source = home / f"sentencepiece-{_SENTENCEPIECE}" / "sentencepiece"
@@ -100,28 +66,20 @@ def _install_spm_encode(home: Path) -> None:
     (home / "abslConfig.cmake").write_text(_ABSL_CONFIG)
     switches = ["-DCMAKE_BUILD_TYPE=Release", "-DSPM_ENABLE_SHARED=OFF", "-DSPM_ENABLE_TCMALLOC=OFF"]
     absl = ["-DSPM_ABSL_PROVIDER=package", f"-Dabsl_DIR={home}"]
-    _call(["cmake", "-S", source, "-B", home / "build", *switches, *absl], log=log)
-    _call(
+    call(["cmake", "-S", source, "-B", home / "build", *switches, *absl], log=log)
+    call(
         ["cmake", "--build", home / "build", "--target", "spm_encode", "--parallel", str(all_cores())],
         log=log,
     )
 
 
 def _install_sockeye(home: Path) -> None:
-    _install_toolkit(home, "sockeye==3.1.34", needs=["numpy<2", "pyyaml", "sacrebleu"])
+    install_toolkit(home, "sockeye==3.1.34", needs=["numpy<2", "pyyaml", "sacrebleu"])
 
 
 def _install_fairseq(home: Path) -> None:
     needs = ["numpy==1.23.5", "setuptools", "wheel", "cython", "regex", "tqdm", "sacrebleu"]
-    _install_toolkit(home, "fairseq==0.9.0", needs=needs)
-
-
-def _install_toolkit(home: Path, toolkit: str, *, needs: Sequence[str]) -> None:
-    """Install without the toolkit's own bounds, which name a torch too old for this Python."""
-    _call([sys.executable, "-m", "venv", home], log=home / "log")
-    pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet"]
-    _call([*pip, "--constraint", str(_ROOT / "constraints.txt"), "torch", *needs], log=home / "log")
-    _call([*pip, "--no-deps", "--no-build-isolation", toolkit], log=home / "log")
+    install_toolkit(home, "fairseq==0.9.0", needs=needs)
 
 
 def _tandem(job: Job) -> Stages:
