@@ -85,5 +85,5 @@ def test_data_that_another_run_prepares_is_waited_for(monkeypatch: pytest.Monkey
             raise answer
         return cast(Prepared, answer)
 
-    assert _patiently(prepare, said.append) == "data"
+    assert cast(object, _patiently(prepare, said.append)) == "data"
     assert said == ["Waiting: It is being made."]
