@@ -26,6 +26,7 @@ format: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/prepare.py
+	$(BIN)/python benchmarks/train_cpu.py
 
 clean:
 	rm -rf $(VENV) .bench build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

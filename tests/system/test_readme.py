@@ -10,11 +10,11 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 MAKEFILE = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^tandem ([a-z]+ [a-z]+)", README, flags=re.MULTILINE)
+COMMANDS = re.findall(r"^tandem ((?:data|config) [a-z]+|[a-z]+)", README, flags=re.MULTILINE)
 
 
 def test_the_readme_has_commands() -> None:
-    assert {"config show", "data prepare", "data inspect", "data list", "data get"} <= set(COMMANDS)
+    assert {"train", "resume", "translate", "config show", "data prepare", "data get"} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("words", sorted(set(COMMANDS)))

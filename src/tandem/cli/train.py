@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tandem.cli.paths import near
 from tandem.cli.training import How, make_ready, newest_step, train_here
 from tandem.errors import TandemError
 
@@ -86,4 +87,5 @@ def _train_as_rank(recipe: "Recipe", run: Path, *, device: str, fit: bool, batch
 
     if os.environ["RANK"] == "0":
         make_ready(recipe, run, NullLog())
+        typer.echo(f"Training in {near(run)}; look at it with tandem watch {near(run)}.")
     train_rank(run, recipe, Options(device=device, fit=fit, batch_tokens=batch_tokens))

@@ -15,8 +15,8 @@ class CheckpointSection(Section):
     every_steps: Annotated[int, Field(ge=1)] | None = None
     """Steps from one checkpoint to the next, besides those of evaluations; null for none by steps."""
 
-    every_minutes: Annotated[float, Field(gt=0)] | None = None
-    """Minutes from one checkpoint to the next, besides those of evaluations; null for none by time."""
+    every_minutes: Annotated[float, Field(gt=0)] | None = 30.0
+    """Minutes after which a run is saved if nothing else has saved it; null for none by time."""
 
     keep_last: Annotated[int, Field(ge=1)] = 3
     """Newest checkpoints kept."""

@@ -49,7 +49,10 @@ def run_once(job: Job, *, asked: Callable[[], signal.Signals | None]) -> Mapping
                 agent.leave()
         except RendezvousError as error:
             raise TandemError(f"Cannot start workers on this host: {error}; look at its network.") from error
-    return agent.failed if result.is_failed() else {}
+    if not result.is_failed():
+        return {}
+    # One that failed between our look and torch's is known to torch alone.
+    return agent.failed or {rank: failure.exitcode for rank, failure in result.failures.items()}
 
 
 def _spec(job: Job) -> WorkerSpec:

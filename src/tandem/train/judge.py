@@ -18,7 +18,7 @@ __all__ = ["Judge"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """Evaluates at the recipe's times; without a valid set there is no validator, and nothing is ever due."""
+    """Evaluates and saves at the recipe's times; without a valid set there is no validator, and it only saves."""
 
     recipe: Recipe
     validator: Validator | None
@@ -32,34 +32,38 @@ class Judge:
     def is_due(self, state: TrainState, asked: Asked) -> bool:
         """Whether to evaluate now; the same on every rank."""
         every = self.recipe.evaluate.every_steps
-        return self.validator is not None and (
-            asked.evaluate or (every is not None and state.step % every == 0)
-        )
+        return asked.evaluate or (every is not None and state.step % every == 0)
 
     def __call__(self, state: TrainState) -> TrainState:
-        """Evaluate and save; an evaluation that a signal cuts short leaves a checkpoint without scores."""
+        """Evaluate and save; an evaluation that a signal cuts short judges nothing, and the end of the run saves."""
         if self.validator is None:
-            return state
-        begun = time.perf_counter()
-        with self.weights():
-            scores = self.validator(state.step)
-        if scores is not None:
-            before = state
-            state = state.judged(
-                loss=scores.loss, bleu=scores.bleu, watch_bleu=self.recipe.train.patience_on == "bleu"
-            )
-            self.log.log(
-                EvaluationFinished(
-                    step=state.step,
-                    duration_s=time.perf_counter() - begun,
-                    is_best_loss=state.best_loss != before.best_loss,
-                    is_best_bleu=state.best_bleu != before.best_bleu,
-                )
-            )
-            self.keeper.save(state, scores)
+            self.keeper.save(state)
+        else:
+            state = self._judge(self.validator, state)
         self.on_finished()
         return state
 
+    def _judge(self, validator: Validator, state: TrainState) -> TrainState:
+        begun = time.perf_counter()
+        with self.weights():
+            scores = validator(state.step)
+        if scores is None:
+            return state
+        watch_bleu = self.recipe.train.patience_on == "bleu"
+        judged = state.judged(loss=scores.loss, bleu=scores.bleu, watch_bleu=watch_bleu)
+        self.log.log(
+            EvaluationFinished(
+                step=state.step,
+                duration_s=time.perf_counter() - begun,
+                is_best_loss=judged.best_loss != state.best_loss,
+                is_best_bleu=judged.best_bleu != state.best_bleu,
+            )
+        )
+        self.keeper.save(judged, scores)
+        return judged
+
     def finish(self, state: TrainState) -> TrainState:
-        """Judge the last step, unless that was done."""
-        return state if state.judged_step == state.step else self(state)
+        """Judge the last step, unless that was done or cannot be."""
+        if self.validator is None or state.judged_step == state.step:
+            return state
+        return self(state)

@@ -15,6 +15,7 @@ from tandem.checkpoint.store import Scores
 from tandem.config import EvaluateSection
 from tandem.data.corpus.held_out import HeldOutSet
 from tandem.data.shards.shardset import ShardSet
+from tandem.errors import TandemError
 from tandem.model import Transformer
 from tandem.parallel.world import World
 from tandem.runlog.event import EvaluationStarted, LossMeasured, SampleTranslated, TranslationScored
@@ -103,10 +104,7 @@ class Validator:
     def _score(self, step: int, hypotheses: list[str], begun: float) -> float:
         sources, references = (side[: len(hypotheses)] for side in (self.text.source, self.text.target))
         scores = score(hypotheses, references, tokenize=self.rules.tokenize, lowercase=self.rules.lowercase)
-        file = step_folder(Path("hypotheses"), step) / f"{VALID}.txt"
-        if self.world.rank == 0:
-            (self.run / file).parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(self.run / file, "".join(f"{line}\n" for line in hypotheses).encode())
+        file = self._keep(step, hypotheses) if self.world.rank == 0 else ""
         self.log.log(
             TranslationScored(
                 step=step,
@@ -116,7 +114,7 @@ class Validator:
                 chrf=scores.chrf,
                 chrf_signature=scores.chrf_signature,
                 sentences=len(hypotheses),
-                hypotheses=str(file),
+                hypotheses=file,
                 duration_s=time.perf_counter() - begun,
             )
         )
@@ -132,6 +130,16 @@ class Validator:
                 )
             )
         return scores.bleu
+
+    def _keep(self, step: int, hypotheses: list[str]) -> str:
+        """Where the translations lie in the run; a disk that refuses them stops nothing."""
+        file = step_folder(Path("hypotheses"), step) / f"{VALID}.txt"
+        try:
+            (self.run / file).parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(self.run / file, "".join(f"{line}\n" for line in hypotheses).encode())
+        except (OSError, TandemError):
+            return ""
+        return str(file)
 
 
 def _spread(count: int, samples: int) -> list[int]:

@@ -253,3 +253,13 @@ supervisor.wait()
         # The pipe ends when the last process that holds it is gone.
         assert alive.read() == ""
     assert process.returncode == -signal.SIGKILL
+
+
+def test_a_rank_that_dies_between_two_looks_is_not_taken_for_well_ended(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Only torch's own look sees it.
+    monkeypatch.setattr(agent, "_failed", lambda _pids: {})
+    supervisor = start("die(signal.SIGKILL) if rank == 1 else time.sleep(60)", restarts=0)
+    with pytest.raises(TandemError, match="SIGKILL"):
+        supervisor.wait()

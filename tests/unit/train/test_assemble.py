@@ -165,3 +165,11 @@ def test_a_run_without_a_valid_set_is_not_judged(recipe_with: RecipeWith, run: P
     train_rank(run, recipe_with("data.valid=null"), OPTIONS)
     assert not of(run, LossMeasured)
     assert step_folder(run / "checkpoints", 6).is_dir()
+
+
+def test_no_place_for_translations_stops_nothing(micro: Recipe, run: Path) -> None:
+    run.mkdir()
+    (run / "hypotheses").write_text("a file where the folder should be")
+    train_rank(run, micro, OPTIONS)
+    assert of(run, TranslationScored)[0].hypotheses == ""
+    assert of(run, EvaluationFinished)

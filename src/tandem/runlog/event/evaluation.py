@@ -46,7 +46,7 @@ class TranslationScored(Event):
     chrf_signature: str
     sentences: int
     hypotheses: str
-    """File in the run folder that keeps the translations."""
+    """File in the run folder that keeps the translations; empty where it could not be written."""
     duration_s: float
 
 

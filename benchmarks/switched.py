@@ -1,0 +1,184 @@
+"""One rank as a run builds it, whose run log, phase clock and checkpoints can be turned off for a block of steps."""
+
+import time
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Self
+
+from tandem.checkpoint.store import CheckpointStore
+from tandem.config import CheckpointSection, Recipe
+from tandem.data.batches.shape import BatchShape
+from tandem.data.batches.stream import BatchStream
+from tandem.parallel.world import open_world
+from tandem.runlog.event import Event
+from tandem.runlog.writer import NullLog, RunLog, open_rank_log
+from tandem.telemetry.clock import Phase, PhaseClock
+from tandem.train.asked import Signals
+from tandem.train.assemble import (
+    Options,
+    _build_run,
+    _build_step,
+    _choose_shape,
+    _Data,
+    _open_data,
+    _open_store,
+    _Place,
+    _resume,
+)
+from tandem.train.keep import Keeper
+from tandem.train.learner import Learner
+from tandem.train.loop import Run, run_training
+from tandem.train.memory import keep_freed_memory
+from tandem.train.meter import LAG_STEPS, Meter
+from tandem.train.state import TrainState
+
+__all__ = ["Side", "SwitchedTrainer"]
+
+_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """Which parts are on."""
+
+    name: str
+    log: bool = False
+    clock: bool = False
+    checkpoint: bool = False
+
+
+class _SwitchLog:
+    """A run log that goes where it is told at the time."""
+
+    def __init__(self) -> None:
+        self.current: RunLog = NullLog()
+
+    def log(self, event: Event) -> None:
+        self.current.log(event)
+
+    def close(self) -> None:
+        self.current.close()
+
+
+class _NoClock(PhaseClock):
+    """A clock that does nothing."""
+
+    def __init__(self) -> None:
+        pass
+
+    def restart(self) -> None:
+        pass
+
+    def phase(self, name: Phase) -> AbstractContextManager[None]:  # type: ignore[override]  # noqa: ARG002
+        return nullcontext()
+
+    def finish(self, step: int) -> None:
+        pass
+
+    def read(self, step: int) -> None:
+        pass
+
+
+class _BlockKeeper(Keeper):
+    """A block's end is not a run's: nothing is saved for it, but what was begun is finished."""
+
+    def finish(self, state: TrainState) -> None:  # noqa: ARG002  (the loop's)
+        if self.store is not None:
+            self.store.wait()
+
+
+@dataclass(slots=True, kw_only=True)
+class SwitchedTrainer:
+    """Trains the same updates again and again, in blocks; nothing else than the parts differs between them."""
+
+    place: _Place
+    log: _SwitchLog
+    data: _Data
+    learner: Learner
+    store: CheckpointStore
+    shape: BatchShape
+    start: TrainState
+    timed: Run
+    untimed: Run
+    blocks: int = 0
+    """Blocks so far; the first step of a block follows from it."""
+    log_close_s: list[float] = field(default_factory=list)
+    """Of each block with a log: how long its end was waited for."""
+
+    @classmethod
+    def build(cls, run: Path, recipe: Recipe, device: str) -> Self:
+        """Build everything as a run does, for this process alone."""
+        keep_freed_memory()
+        log, clock = _SwitchLog(), _NoClock()
+        world = open_world(device, timeout_s=_TIMEOUT_S)
+        options, signals = Options(device=device), Signals(lambda _: None)
+        place = _Place(run=run, recipe=recipe, options=options, world=world, log=log, signals=signals)
+        data = _open_data(place)
+        learner = Learner.build(recipe, data.subword, world)
+        store = _open_store(place, data)
+        if store is None:
+            raise SystemExit("this process is told by its environment to be a rank other than 0")
+        start = _resume(place, data, learner, None)
+        shape = _choose_shape(place, data, learner, start)
+        with _open_stream(place, data, shape, start.state) as stream:
+            timed = _build_run(place, data, learner, start=start, shape=shape, stream=stream, store=store)
+        meter = Meter(log, clock=clock, lag=LAG_STEPS[world.device.type])
+        return cls(
+            place=place,
+            log=log,
+            data=data,
+            learner=learner,
+            store=store,
+            shape=shape,
+            start=start.state,
+            timed=timed,
+            untimed=replace(timed, clock=clock, step=_build_step(place, learner, clock), meter=meter),
+        )
+
+    def train(self, side: Side, steps: int) -> float:
+        """Train one block; returns its seconds, until its events and its checkpoint are on the disk."""
+        self.blocks += 1
+        # A checkpoint is due at the first step, so that its write has the rest of the block to slow down.
+        state = replace(self.start, step=self.blocks * steps - 1)
+        with _open_stream(self.place, self.data, self.shape, state) as stream:
+            run = self._build_block(side, stream, first=state.step, steps=steps)
+            begun = time.perf_counter()
+            if side.log:
+                self.log.current = open_rank_log(self.log_folder(self.blocks), 0)
+            run_training(run, state)
+            trained = time.perf_counter()
+            self.log.close()
+            ended = time.perf_counter()
+        self.log.current = NullLog()
+        if side.log:
+            self.log_close_s.append(ended - trained)
+        return ended - begun
+
+    def time_write(self) -> float:
+        """Seconds that a checkpoint takes with nothing beside it."""
+        begun = time.perf_counter()
+        self.timed.keeper.save(self.start)
+        self.store.wait()
+        return time.perf_counter() - begun
+
+    def log_folder(self, block: int) -> Path:
+        """The run folder with the log of that block alone."""
+        return self.place.run / "blocks" / str(block)
+
+    def _build_block(self, side: Side, stream: BatchStream, *, first: int, steps: int) -> Run:
+        run = self.timed if side.clock else self.untimed
+        limit = run.recipe.train.model_copy(update={"max_steps": first + steps})
+        keeper: dict[str, Any] = {each.name: getattr(run.keeper, each.name) for each in fields(Keeper)}
+        keeper["rules"] = CheckpointSection(every_steps=steps if side.checkpoint else None)
+        keeper["store"] = self.store if side.checkpoint else None
+        return replace(
+            run,
+            recipe=run.recipe.model_copy(update={"train": limit}),
+            stream=stream,
+            keeper=_BlockKeeper(**keeper),
+        )
+
+
+def _open_stream(place: _Place, data: _Data, shape: BatchShape, state: TrainState) -> BatchStream:
+    return BatchStream(data.plan, start=state.cursor, shape=shape, device=str(place.world.device))
