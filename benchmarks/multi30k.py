@@ -15,13 +15,16 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
-from benchmarks.machine import describe_machine
-
 from tandem.checkpoint.listing import list_checkpoints
 from tandem.data.subword.model import join_pieces
 from tandem.runlog.event import StepFinished, TrainingFinished, TrainingStarted
 from tandem.runlog.reader import read_records
 from tandem.translate.score import score
+
+# A script sees its own folder only, and its siblings are imported by their full name.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.machine import describe_machine
 
 ROOT = Path(__file__).resolve().parents[1]
 RECIPE = ROOT / "recipes" / "multi30k-published.yaml"

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchTokens", "Device", "Fit", "Plain", "Restarts", "Workers", "train"]
 
-Workers = Annotated[int, typer.Option(min=0, help="Processes; 0 means all GPUs, or one on the CPU.")]
+Workers = Annotated[
+    int, typer.Option(min=0, help="Processes; 0: all GPUs, or on the CPU one, or as many as before.")
+]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto: GPUs where there are any.")]
 Fit = Annotated[bool, typer.Option("--fit", help="First find the largest batch that fits into memory.")]
 BatchTokens = Annotated[

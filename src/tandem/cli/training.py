@@ -2,17 +2,18 @@
 
 # Imports wait until a command runs, so that --help answers at once.
 
+import json
 import platform
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -39,7 +40,7 @@ class How:
     """With what to train, and how to show it."""
 
     workers: int = 0
-    """Processes; 0 means all GPUs, or one on the CPU."""
+    """Processes; 0 means all GPUs, or on the CPU one, or as many as a run had before."""
     device: str = "auto"
     fit: bool = False
     batch_tokens: int | None = None
@@ -60,7 +61,9 @@ def train_here(recipe: "Recipe", run: Path, how: How) -> "WatchState":
     from tandem.runlog.writer import open_host_log
 
     console = Console(highlight=False, soft_wrap=True)
-    device, workers = choose_hardware(how.device, how.workers)
+    device, workers = choose_hardware(
+        how.device, how.workers, before=_newest_state(run).get("batches", {}).get("ranks", 1)
+    )
     with holding(run):
         log = open_host_log(run, platform.node())
         reason = "interrupted"
@@ -94,23 +97,48 @@ def newest_step(run: Path) -> int | None:
     return max((info.step for info in infos if info.is_complete), default=None)
 
 
+def _newest_state(run: Path) -> dict[str, Any]:
+    """What the newest checkpoint says of the run; nothing where there is none."""
+    from tandem.checkpoint.layout import STATE, step_folder
+    from tandem.runlog.layout import RunLayout
+
+    step = newest_step(run)
+    if step is None:
+        return {}
+    state: dict[str, Any] = json.loads((step_folder(RunLayout(run).checkpoints, step) / STATE).read_bytes())
+    return state
+
+
 def make_ready(recipe: "Recipe", run: Path, log: "RunLog") -> None:
-    """Prepare the data, which is cheap where it is fresh, and write the recipe down for the workers."""
+    """Prepare the data, unless the run has its own already, and write the recipe down for the workers."""
     from tandem.artefact import write_atomic
     from tandem.cli.bars import Bars
     from tandem.config import recipe_yaml
     from tandem.data.prepare import prepare
     from tandem.data.workers import cores
 
-    with Bars() as progress:
-        prepared = _patiently(
-            lambda: prepare(recipe, workers=cores(), progress=progress, log=log), progress.say
-        )
+    folder = recipe.prepared_folder.resolve()
+    if not _has_its_data(recipe, run):
+        with Bars() as progress:
+            _patiently(lambda: prepare(recipe, workers=cores(), progress=progress, log=log), progress.say)
     # A run that goes on from another folder must find the same data.
-    data = recipe.data.model_copy(update={"folder": prepared.folder})
+    data = recipe.data.model_copy(update={"folder": folder})
     text = recipe_yaml(recipe.model_copy(update={"data": data}))
     run.mkdir(parents=True, exist_ok=True)
     write_atomic(run / "recipe.yaml", text.encode())
+
+
+def _has_its_data(recipe: "Recipe", run: Path) -> bool:
+    """Whether the data that a run has learned from is still there; it goes on with that, whatever the text is now."""
+    from tandem.data.prepared import open_prepared
+    from tandem.train.match import DATA, describe_data
+
+    state = _newest_state(run)
+    try:
+        prepared = replace(open_prepared(recipe.prepared_folder), recipe=recipe)
+        return state.get(DATA) == describe_data(prepared)
+    except TandemError:
+        return False
 
 
 def _patiently(prepare: Callable[[], "Prepared"], say: Callable[[str], None]) -> "Prepared":

@@ -31,4 +31,4 @@ class TrainSection(Section):
     """Share of probability that the loss wants spread over all pieces instead of the right one."""
 
     precision: Literal["auto", "fp32", "tf32", "bf16", "fp16"] = "auto"
-    """Numbers to multiply in; `auto` takes bf16 where the device is fast at it, and else fp32."""
+    """Numbers to multiply in; `auto` takes bf16 on a GPU that has it, fp16 on one that has not, fp32 on a CPU."""

@@ -30,9 +30,16 @@ class Judge:
     """Called after each evaluation, however it ended: clocks begin anew."""
 
     def is_due(self, state: TrainState, asked: Asked) -> bool:
-        """Whether to evaluate now; the same on every rank."""
+        """Whether to evaluate now, the same on every rank; a run that is to stop does so first."""
+        return not asked.stop and (asked.evaluate or self._is_time(state))
+
+    def is_owed(self, state: TrainState) -> bool:
+        """Whether this step should have been judged, but a signal came between."""
+        return self.validator is not None and state.judged_step != state.step and self._is_time(state)
+
+    def _is_time(self, state: TrainState) -> bool:
         every = self.recipe.evaluate.every_steps
-        return asked.evaluate or (every is not None and state.step % every == 0)
+        return every is not None and state.step > 0 and state.step % every == 0
 
     def __call__(self, state: TrainState) -> TrainState:
         """Evaluate and save; an evaluation that a signal cuts short judges nothing, and the end of the run saves."""

@@ -37,6 +37,8 @@ class Run:
 def run_training(run: Run, state: TrainState) -> tuple[TrainState, str]:
     """Train from a state until a rule or a signal ends it; returns the last state and why it ended."""
     asked = Asked()
+    if run.judge.is_owed(state):
+        state = run.judge(state)
     while (reason := reason_to_stop(state, asked, run.recipe.train)) is None:
         with run.clock.phase("data"):
             update = next(run.stream)
@@ -46,6 +48,7 @@ def run_training(run: Run, state: TrainState) -> tuple[TrainState, str]:
         if run.judge.is_due(state, asked):
             asked |= run.meter.drain()
             state = run.judge(state)
+            asked |= Asked(stop=run.judge.is_owed(state))
         elif run.keeper.is_due(state, asked):
             asked |= run.meter.drain()
             run.keeper.save(state)

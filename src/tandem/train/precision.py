@@ -85,13 +85,12 @@ class SkipWatch:
         if loss_scale < SMALLEST_SCALE:
             raise TandemError(
                 f"The loss scale fell to {loss_scale:g} at step {step}, since gradients overflow fp16 at any scale: "
-                "resume from an earlier checkpoint with train.precision bf16 or fp32, or a lower "
-                "optim.learning_rate."
+                "begin another run (--run) with train.precision bf16 or fp32, or a lower optim.learning_rate."
             )
         if self._in_a_row >= SKIPPED_LIMIT:
             raise TandemError(
                 f"The last {self._in_a_row} steps up to step {step} were skipped, as their gradients were not finite: "
-                "resume from an earlier checkpoint with a lower optim.learning_rate, a longer optim.warmup_steps or "
+                "begin another run (--run) with a lower optim.learning_rate, a longer optim.warmup_steps or "
                 "train.precision fp32."
             )
 

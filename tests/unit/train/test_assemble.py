@@ -1,6 +1,7 @@
 """A whole rank, in this process: from a recipe to checkpoints, and on from there."""
 
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -13,6 +14,7 @@ from tandem.errors import TandemError
 from tandem.runlog.event import (
     CheckpointRejected,
     EvaluationFinished,
+    EvaluationStarted,
     Event,
     LossMeasured,
     RunFinished,
@@ -23,7 +25,12 @@ from tandem.runlog.event import (
     TranslationScored,
 )
 from tandem.runlog.reader import read_records
+from tandem.train.asked import Asked
 from tandem.train.assemble import Options, train_rank
+from tandem.train.measured import MeasuredSet
+from tandem.train.meter import Meter
+from tandem.train.step import StepResult
+from tandem.train.validate import Validator
 
 OPTIONS = Options(device="cpu", batch_tokens=256)
 RecipeWith = Callable[..., Recipe]
@@ -173,3 +180,43 @@ def test_no_place_for_translations_stops_nothing(micro: Recipe, run: Path) -> No
     train_rank(run, micro, OPTIONS)
     assert of(run, TranslationScored)[0].hypotheses == ""
     assert of(run, EvaluationFinished)
+
+
+def test_a_stop_at_an_evaluation_s_step_ends_at_once_and_the_rerun_makes_up_for_it(
+    recipe_with: RecipeWith, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = recipe_with("evaluate.every_steps=3")
+    add = Meter.add
+
+    def interrupted(self: Meter, result: StepResult, *, epoch: int) -> Asked:
+        if result.step == 2:
+            signal.raise_signal(signal.SIGTERM)
+        return add(self, result, epoch=epoch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Meter, "add", interrupted)
+        train_rank(run, recipe, OPTIONS)
+    assert of(run, TrainingFinished)[0].reason == "asked to stop"
+    assert not of(run, EvaluationStarted)
+    assert step_folder(run / "checkpoints", 3).is_dir()
+    train_rank(run, recipe, OPTIONS)
+    assert [fact.step for fact in of(run, EvaluationFinished)] == [3, 6]
+
+
+def test_a_signal_inside_an_evaluation_ends_the_run_at_that_step(
+    recipe_with: RecipeWith, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = recipe_with("evaluate.every_steps=3")
+    measure = Validator._measure
+
+    def interrupted(self: Validator, measured: MeasuredSet, step: int) -> float:
+        signal.raise_signal(signal.SIGTERM)
+        return measure(self, measured, step)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Validator, "_measure", interrupted)
+        train_rank(run, recipe, OPTIONS)
+    assert of(run, TrainingFinished)[0].step == 3
+    train_rank(run, recipe, OPTIONS)
+    assert [fact.step for fact in of(run, EvaluationFinished)] == [3, 6]
+    assert [fact.step for fact in of(run, StepFinished)] == [1, 2, 3, 4, 5, 6]
