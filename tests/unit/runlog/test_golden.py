@@ -5,17 +5,25 @@ from pathlib import Path
 from tandem.runlog.card import DataCard
 from tandem.runlog.event import (
     BatchesPlanned,
+    CheckpointRemoved,
+    CheckpointWritten,
     DataPrepared,
+    EvaluationFinished,
     EventsDropped,
+    LossMeasured,
     RunFinished,
     RunStarted,
     StageFinished,
     StageStarted,
+    StepFinished,
+    TrainingStarted,
+    TranslationScored,
     Unknown,
 )
 from tandem.runlog.reader import ReadReport, read_records
 
 RUN = Path(__file__).parents[2] / "golden/runlog-v1"
+TRAINING = Path(__file__).parents[2] / "golden/runlog-v1-training"
 
 
 def test_the_records_come_in_the_same_order_with_the_same_damage_counted() -> None:
@@ -72,3 +80,18 @@ def test_the_data_card_reads_as_it_was_written() -> None:
     assert card.lengths.source.edges == (8, 16)
     assert card.held_out[0].tokens.source == 2
     assert card.examples[0].target_pieces == ("ä",)
+
+
+def test_a_training_that_was_resumed_reads_as_it_was_written() -> None:
+    report = ReadReport()
+    events = [record.event for record in read_records(TRAINING, report)]
+    assert report == ReadReport(records=57)
+    steps = [event for event in events if isinstance(event, StepFinished)]
+    assert [event.step for event in steps] == list(range(1, 10))
+    assert sum(event.target_tokens for event in steps) == 4685
+    assert set(steps[0].phases) == {"data", "forward", "backward", "exchange", "optimizer", "other"}
+    started = [event for event in events if isinstance(event, TrainingStarted)]
+    assert [(event.step, event.resumed_from) for event in started] == [(0, ""), (6, "step-00000006")]
+    scored = [event for event in events if isinstance(event, TranslationScored)]
+    assert [event.hypotheses for event in scored][0] == "hypotheses/step-00000004/valid.txt"
+    assert {CheckpointWritten, CheckpointRemoved, EvaluationFinished, LossMeasured} < set(map(type, events))
