@@ -93,5 +93,5 @@ def test_a_training_that_was_resumed_reads_as_it_was_written() -> None:
     started = [event for event in events if isinstance(event, TrainingStarted)]
     assert [(event.step, event.resumed_from) for event in started] == [(0, ""), (6, "step-00000006")]
     scored = [event for event in events if isinstance(event, TranslationScored)]
-    assert [event.hypotheses for event in scored][0] == "hypotheses/step-00000004/valid.txt"
+    assert scored[0].hypotheses == "hypotheses/step-00000004/valid.txt"
     assert {CheckpointWritten, CheckpointRemoved, EvaluationFinished, LossMeasured} < set(map(type, events))
