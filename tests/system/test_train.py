@@ -2,6 +2,7 @@
 
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -205,3 +206,25 @@ def test_a_run_goes_on_with_what_it_began_with(folder: Folder, undisturbed: list
     assert "model.width" in folder.run("resume", "whole", "model.width=64", code=1).stderr
     assert "no run in nothing" in folder.run("resume", "nothing", code=1).stderr
     assert folder.bits("whole") == undisturbed
+
+
+def test_a_damaged_newest_checkpoint_is_said_and_passed_over(
+    folder: Folder, undisturbed: list[bytes]
+) -> None:
+    shutil.copytree(folder.path / "whole", folder.path / "damaged")
+    file = folder.saved("damaged", STEPS) / "state.json"
+    content = file.read_bytes()
+    file.write_bytes(b"\xff\xff\xff" + content[3:])
+    printed = folder.run("resume", "damaged").stdout
+    assert "state.json is damaged" in printed
+    assert f"damaged is at step {STEPS}" in printed
+    assert folder.bits("damaged") == undisturbed
+    assert (folder.path / "damaged" / "checkpoints" / f"step-{STEPS:08d}.rejected").is_dir()
+
+
+def test_no_place_for_the_log_stops_nothing(folder: Folder) -> None:
+    (folder.path / "mute").mkdir()
+    (folder.path / "mute" / "log").write_text("a file where the log should be")
+    printed = folder.run("train", "micro.yaml", "--run", "mute", "train.max_steps=20").stdout
+    assert "mute is at step 20" in printed
+    assert folder.saved("mute", 20).is_dir()

@@ -111,7 +111,8 @@ class CheckpointStore:
                 self._log.log(CheckpointRejected(folder=_in_run(folder), reason=str(error)))
                 continue
             for each in rejected:
-                set_aside(each)
+                with suppress(OSError):  # then it is looked at again next time
+                    set_aside(each)
             return restored
         if rejected:
             raise TandemError(

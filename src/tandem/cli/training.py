@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -61,9 +61,7 @@ def train_here(recipe: "Recipe", run: Path, how: How) -> "WatchState":
     from tandem.runlog.writer import open_host_log
 
     console = Console(highlight=False, soft_wrap=True)
-    device, workers = choose_hardware(
-        how.device, how.workers, before=_newest_state(run).get("batches", {}).get("ranks", 1)
-    )
+    device, workers = choose_hardware(how.device, how.workers, before=_cpu_ranks(run))
     with holding(run):
         log = open_host_log(run, platform.node())
         reason = "interrupted"
@@ -98,15 +96,23 @@ def newest_step(run: Path) -> int | None:
 
 
 def _newest_state(run: Path) -> dict[str, Any]:
-    """What the newest checkpoint says of the run; nothing where there is none."""
-    from tandem.checkpoint.layout import STATE, step_folder
+    """What the newest checkpoint that can be read says of the run; nothing where there is none."""
+    from tandem.checkpoint.layout import STATE, step_folders
     from tandem.runlog.layout import RunLayout
 
-    step = newest_step(run)
-    if step is None:
-        return {}
-    state: dict[str, Any] = json.loads((step_folder(RunLayout(run).checkpoints, step) / STATE).read_bytes())
-    return state
+    for folder in reversed(step_folders(RunLayout(run).checkpoints)):
+        # The ranks look at every byte, and say what is wrong.
+        with suppress(OSError, ValueError):
+            state = json.loads((folder / STATE).read_bytes())
+            if isinstance(state, dict):
+                return state
+    return {}
+
+
+def _cpu_ranks(run: Path) -> int:
+    """On how many CPU ranks the newest checkpoint was made: as many again go on to the bit."""
+    batches = _newest_state(run).get("batches", {})
+    return int(batches["ranks"]) if batches.get("device") == "cpu" else 1
 
 
 def make_ready(recipe: "Recipe", run: Path, log: "RunLog") -> None:
@@ -121,8 +127,11 @@ def make_ready(recipe: "Recipe", run: Path, log: "RunLog") -> None:
     if not _has_its_data(recipe, run):
         with Bars() as progress:
             _patiently(lambda: prepare(recipe, workers=cores(), progress=progress, log=log), progress.say)
-    # A run that goes on from another folder must find the same data.
-    data = recipe.data.model_copy(update={"folder": folder})
+    # Wherever the command is given, and with data inside the run even where the run is moved, the same data is found.
+    home = run.resolve()
+    data = recipe.data.model_copy(
+        update={"folder": folder.relative_to(home) if folder.is_relative_to(home) else folder}
+    )
     text = recipe_yaml(recipe.model_copy(update={"data": data}))
     run.mkdir(parents=True, exist_ok=True)
     write_atomic(run / "recipe.yaml", text.encode())
@@ -254,7 +263,10 @@ def _show_end(run: Path, state: "WatchState", console: "Console", *, is_stopped:
         (near(layout.log), "the run log, and what the workers printed"),
         (near(run / "tensorboard"), "the curves: tensorboard --logdir shows them"),
     ]
-    console.print(f"\n{near(run)} is at step {state.step:,} ({state.ended}).", markup=False)
+    # Where there was no place for the log, the checkpoints still tell.
+    step = max([state.step, *(info.step for info in whole)])
+    reason = f" ({state.ended})" if state.ended else ""
+    console.print(f"\n{near(run)} is at step {step:,}{reason}.", markup=False)
     width = max(len(left) for left, _ in rows)
     for left, right in rows:
         console.print(f"  {left:<{width}}  {right}", markup=False)

@@ -33,6 +33,7 @@ def send_report(address: str, *, rank: int, kind: Kind, message: str) -> None:
     """Tell the supervisor at `address`; it may be gone."""
     failure = Failure(rank=rank, kind=kind, message=message[:_LONGEST], time_s=time.time())
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.setblocking(False)  # where many fail at once the first reports are enough
         sender.sendto(json.dumps(asdict(failure)).encode(), _abstract(address))
 
 

@@ -61,8 +61,11 @@ def _end_with_parent() -> None:
 
 def _redirect(path: Path) -> None:
     """Send both streams, of libraries too, to the end of the file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    except OSError:
+        file = os.open(os.devnull, os.O_WRONLY)  # no place for what is printed is no reason to stop
     for stream in (1, 2):
         os.dup2(file, stream)
     os.close(file)

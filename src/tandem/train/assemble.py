@@ -80,7 +80,6 @@ def train_rank(run: Path, recipe: Recipe, options: Options) -> None:
     keep_freed_memory()
     with ExitStack() as stack:
         world = open_world(options.device, timeout_s=options.timeout_s)
-        stack.callback(world.close)
         log = open_rank_log(run, world.rank)
         stack.callback(log.close)
         signals = Signals(lambda name: log.log(StopAsked(signal=name)))
@@ -93,6 +92,8 @@ def train_rank(run: Path, recipe: Recipe, options: Options) -> None:
             log.log(RunFinished(reason=f"failed: {error}"))
             raise
         log.log(RunFinished(reason=reason))
+        # Only now: to leave in an orderly way takes all ranks, and one that failed must not wait for the others.
+        world.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,10 +229,10 @@ def _resume(place: _Place, data: _Data, learner: Learner, store: CheckpointStore
 
 def _choose_shape(place: _Place, data: _Data, learner: Learner, start: _Start) -> BatchShape:
     world, options = place.world, place.options
-    same = maybe_same_shape(start.facts.get(BATCHES, {}), world.size)
-    if same is not None and options.batch_tokens is None and not options.fit:
+    same = maybe_same_shape(start.facts.get(BATCHES, {}), world)
+    if same is not None and options.batch_tokens is None:
         return same
-    layout = layout_for(place.recipe, world.device)
+    layout = layout_for(place.recipe, world.device, learner.precision.name)
     tokens = options.batch_tokens or choose_capacity(place.recipe, world.device)
     if options.fit:
         tokens = find_capacity(learner, data.plan.shards, layout, device=world.device)
@@ -267,7 +268,7 @@ def _build_run(
         store=store,
         weights=learner.weights,
         rest=learner.rest,
-        facts={DATA: data.mark, BATCHES: describe_shape(shape, world.size)},
+        facts={DATA: data.mark, BATCHES: describe_shape(shape, world)},
         elapsed_s=lambda: clockwork.elapsed_s,
         on_saved=lambda: _begin_anew(clock, clockwork.saved),
         saved_step=start.state.step,

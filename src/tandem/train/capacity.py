@@ -27,9 +27,10 @@ _COPIES = 24
 """Numbers as wide as the model that a layer keeps for backward, for each token."""
 
 
-def layout_for(recipe: Recipe, device: torch.device) -> Layout:
-    """Packed rows on a GPU; padded ones on a CPU, and where attention drops out, which packed attention cannot."""
-    return "packed" if device.type == "cuda" and not recipe.model.attention_dropout else "padded"
+def layout_for(recipe: Recipe, device: torch.device, precision: str) -> Layout:
+    """Packed rows where packed attention can work: on a GPU, in half precision, without dropout of its own."""
+    can = device.type == "cuda" and precision in ("bf16", "fp16") and not recipe.model.attention_dropout
+    return "packed" if can else "padded"
 
 
 def choose_capacity(recipe: Recipe, device: torch.device) -> int:
@@ -55,16 +56,21 @@ def build_shape(plan: UpdatePlan, *, layout: Layout, world: World, capacity_toke
     return shape
 
 
-def describe_shape(shape: BatchShape, ranks: int) -> dict[str, JsonValue]:
-    """What a checkpoint keeps, so that the same number of ranks goes on in the same shapes, to the bit."""
-    return {"ranks": ranks, **asdict(shape)}
+def describe_shape(shape: BatchShape, world: World) -> dict[str, JsonValue]:
+    """What a checkpoint keeps, so that as many ranks of the same kind go on in the same shapes, to the bit."""
+    return {**_equipment(world), **asdict(shape)}
 
 
-def maybe_same_shape(held: Mapping[str, Any], ranks: int) -> BatchShape | None:
-    """The shape that a checkpoint's run had on this number of ranks."""
-    if held.get("ranks") != ranks:
+def maybe_same_shape(held: Mapping[str, Any], world: World) -> BatchShape | None:
+    """The shape that a checkpoint's run had, if it was on as many ranks of this kind."""
+    equipment = _equipment(world)
+    if any(held.get(name) != value for name, value in equipment.items()):
         return None
-    return BatchShape(**{name: value for name, value in held.items() if name != "ranks"})
+    return BatchShape(**{name: value for name, value in held.items() if name not in equipment})
+
+
+def _equipment(world: World) -> dict[str, JsonValue]:
+    return {"ranks": world.size, "device": world.device.type}
 
 
 def _bytes_per_token(recipe: Recipe) -> float:

@@ -37,23 +37,30 @@ class Run:
 def run_training(run: Run, state: TrainState) -> tuple[TrainState, str]:
     """Train from a state until a rule or a signal ends it; returns the last state and why it ended."""
     asked = Asked()
+    run.clock.restart()
     if run.judge.is_owed(state):
-        state = run.judge(state)
+        state, asked = _judge(run, state)
     while (reason := reason_to_stop(state, asked, run.recipe.train)) is None:
         with run.clock.phase("data"):
             update = next(run.stream)
         result = run.step(update, step=state.step + 1, asked=run.asks())
         state = state.advanced(tokens=update.target_tokens, cursor=run.plan.next(update.cursor))
         asked = run.meter.add(result, epoch=update.cursor.epoch)
-        if run.judge.is_due(state, asked):
+        if run.judge.is_due(state, asked) or run.keeper.is_due(state, asked):
             asked |= run.meter.drain()
-            state = run.judge(state)
-            asked |= Asked(stop=run.judge.is_owed(state))
-        elif run.keeper.is_due(state, asked):
-            asked |= run.meter.drain()
-            run.keeper.save(state)
+            if run.judge.is_due(state, asked):
+                state, stop = _judge(run, state)
+                asked |= stop
+            else:
+                run.keeper.save(state)
     asked |= run.meter.drain()
     if not asked.stop:
         state = run.judge.finish(state)
     run.keeper.finish(state)
     return state, reason
+
+
+def _judge(run: Run, state: TrainState) -> tuple[TrainState, Asked]:
+    """Judge and save; a signal that cut it short is a wish to stop, and the judging is made up for later."""
+    state = run.judge(state)
+    return state, Asked(stop=run.judge.is_owed(state))

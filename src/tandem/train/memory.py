@@ -15,6 +15,6 @@ def keep_freed_memory() -> None:
     blocks as the one before it: without this, a tenth of a training step on a CPU goes into page faults.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(_MMAP_THRESHOLD, 2**30)
+    # Where the first is refused, the second alone would do harm.
+    if mallopt is not None and mallopt(_MMAP_THRESHOLD, 2**30):
         mallopt(_TRIM_THRESHOLD, 2**31 - 1)

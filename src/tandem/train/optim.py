@@ -25,7 +25,7 @@ class Applied:
     norm: Tensor
     """Of the true gradient, before clipping."""
     skipped: Tensor
-    """1 where it was not finite and nothing was changed, else 0."""
+    """1 where it was not finite and no weight was changed, else 0."""
 
 
 class Optimizer:

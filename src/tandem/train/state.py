@@ -17,7 +17,7 @@ class TrainState:
 
     step: int = 0
     tokens: int = 0
-    """Target tokens learnt from."""
+    """Target tokens of all steps, skipped ones too."""
     cursor: Cursor = field(default_factory=Cursor)
     """The update to come."""
     trained_s: float = 0.0

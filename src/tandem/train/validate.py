@@ -96,8 +96,8 @@ class Validator:
             if self.is_stopped():
                 return None
             pieces, _ = self.shards.gather(np.array(mine[start : start + portion], np.int64))
-            with self.precision.autocast():
-                texts += [each.text for each in self.translator.translate_ids(pieces)]
+            # In full precision, as `tandem translate` does: the same model must get the same score there.
+            texts += [each.text for each in self.translator.translate_ids(pieces)]
         held = cast(list[list[str]], self.world.gather(texts))
         return put_back(held, lengths)
 

@@ -12,7 +12,7 @@ from tandem.data.corpus import read
 from tandem.data.prepare import prepare
 from tandem.data.prepared import Prepared, open_prepared
 from tandem.errors import TandemError
-from tandem.lock import holding
+from tandem.lock import InUseError, holding, using
 from tandem.runlog.event import DataPrepared, Event, StageFinished
 
 BuildRecipe = Callable[..., Recipe]
@@ -309,3 +309,101 @@ def test_names_of_held_out_sets_do_not_collide_with_ours(build_recipe: BuildReci
     names = ["x", "x-text", "x.partial", "x.old"]
     prepared, _ = run(build_recipe(data={"test": [{**files, "name": name} for name in names]}))
     assert [held_out.pairs for held_out in prepared.card().held_out] == [50] * 5
+
+
+class Onlooker(Notes):
+    """A run log whose every event finds the data open to a run that starts just then."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+
+    def log(self, event: Event) -> None:
+        super().log(event)
+        open_prepared(self._folder).card()
+
+
+def stats(folder: Path) -> dict[str, tuple[int, int]]:
+    found = ((path, path.stat()) for path in sorted(folder.rglob("*")))
+    return {str(path.relative_to(folder)): (facts.st_ino, facts.st_mtime_ns) for path, facts in found}
+
+
+def test_fresh_data_stays_untouched_beside_its_user(build_recipe: BuildRecipe) -> None:
+    prepared, _ = run(build_recipe())
+    before = stats(prepared.folder)
+    with using(prepared.folder):
+        notes = Onlooker(prepared.folder)
+        prepare(build_recipe(), workers=1, log=notes)
+    assert len(notes.events) == 9
+    assert stats(prepared.folder) == before
+
+
+def test_a_recipe_that_differs_in_no_stage_is_written_down_beside_a_user(build_recipe: BuildRecipe) -> None:
+    prepared, _ = run(build_recipe())
+    before = stats(prepared.folder)
+    with using(prepared.folder):
+        prepare(build_recipe(batch={"target_tokens": 1_024}), workers=1, log=Onlooker(prepared.folder))
+    after = stats(prepared.folder)
+    assert {name for name in after if after[name] != before[name]} == {"recipe.yaml", "card.json"}
+    opened = open_prepared(prepared.folder)
+    assert opened.recipe.batch.target_tokens == opened.card().batching.target_tokens == 1_024
+
+
+def test_a_card_that_is_lost_or_damaged_is_written_beside_a_user(build_recipe: BuildRecipe) -> None:
+    prepared, _ = run(build_recipe())
+    card = prepared.card()
+    with using(prepared.folder):
+        for harm in (Path.unlink, lambda path: path.write_text("{")):
+            harm(prepared.card_file)
+            assert run(build_recipe())[0].card() == card
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"clean": {"max_words": 70}},
+        {"subword": {"vocabulary": 608}},
+        {"subword": {"max_pieces": 32}},
+        {
+            "data": {"valid": {"builtin": {"split": "valid", "pairs": 50}}},
+            "clean": {"drop_held_out_overlap": True},
+        },
+    ],
+)
+def test_other_data_is_refused_while_a_run_uses_the_folder(
+    build_recipe: BuildRecipe, changes: dict[str, Any]
+) -> None:
+    prepared, _ = run(build_recipe())
+    before = stats(prepared.folder)
+    with using(prepared.folder):
+        message = (
+            f"prepared is in use by process {os.getpid()}: wait until that run ends, or give data.folder"
+        )
+        with pytest.raises(InUseError, match=message):
+            run(build_recipe(**changes))
+        assert stats(prepared.folder) == before
+    _, reused = run(build_recipe(**changes))
+    assert not reused["encode"]
+
+
+def test_changed_text_is_refused_while_a_run_uses_the_folder(
+    build_recipe: BuildRecipe, tmp_path: Path
+) -> None:
+    prepared, _ = run(build_recipe())
+    expected = decoded(prepared)
+    for path in (tmp_path / "valid.en", tmp_path / "first.en"):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace(" ", "  new ", 1), encoding="utf-8")
+        with using(prepared.folder), pytest.raises(InUseError):
+            run(build_recipe())
+        assert decoded(open_prepared(prepared.folder)) == expected
+        path.write_text(text, encoding="utf-8")
+    with using(prepared.folder):
+        run(build_recipe())
+
+
+def test_data_is_free_again_after_it_was_made(build_recipe: BuildRecipe, tmp_path: Path) -> None:
+    prepared, _ = run(build_recipe())
+    assert not list(tmp_path.glob("prepared.*"))
+    with using(prepared.folder):
+        pass

@@ -220,3 +220,22 @@ def test_a_signal_inside_an_evaluation_ends_the_run_at_that_step(
     train_rank(run, recipe, OPTIONS)
     assert [fact.step for fact in of(run, EvaluationFinished)] == [3, 6]
     assert [fact.step for fact in of(run, StepFinished)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_made_up_evaluation_that_is_cut_short_again_is_still_owed(
+    recipe_with: RecipeWith, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = recipe_with("evaluate.every_steps=3")
+    measure = Validator._measure
+
+    def interrupted(self: Validator, measured: MeasuredSet, step: int) -> float:
+        signal.raise_signal(signal.SIGTERM)
+        return measure(self, measured, step)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Validator, "_measure", interrupted)
+        for _ in range(2):
+            train_rank(run, recipe, OPTIONS)
+    assert [fact.step for fact in of(run, TrainingFinished)] == [3, 3]
+    train_rank(run, recipe, OPTIONS)
+    assert [fact.step for fact in of(run, EvaluationFinished)] == [3, 6]

@@ -144,8 +144,8 @@ class WatchState:
         self.step, self.epoch = event.step, event.epoch
         self.spent.training_s += event.duration_s
         self.recent.add(event)
+        self.tokens += event.target_tokens
         if not event.skipped:
-            self.tokens += event.target_tokens
             self.curve.add(event.step, event.loss, weight=event.target_tokens)
 
     def _take_evaluation(self, event: EvaluationStarted | EvaluationFinished) -> None:

@@ -1,5 +1,6 @@
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tandem.data.shards import shardset
+from tandem.data.shards.index import Blocks, read_index
 from tandem.data.shards.part import part_name
 from tandem.data.shards.ragged import Ragged
 from tandem.data.shards.shardset import ShardSet, open_shards
@@ -101,6 +104,65 @@ def test_a_set_outlives_a_fork(write_set: WriteSet) -> None:
     if child == 0:
         os._exit(0 if shards.gather(np.arange(50))[0].ids.tolist() == expected else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def first_ids(shards: ShardSet, pair: int) -> list[int]:
+    ids: list[int] = shards.gather(np.array([pair]))[0].ids.tolist()
+    return ids
+
+
+def test_a_set_that_was_moved_away_goes_on_with_its_own_parts(write_set: WriteSet, tmp_path: Path) -> None:
+    folder, other = write_set([([[1]], [[2]])] * 2), write_set([([[7]], [[8]])] * 2)
+    shards = open_shards(folder)
+    folder.rename(tmp_path / "away")
+    other.rename(folder)
+    assert [first_ids(shards, pair) for pair in (0, 1)] == [[1], [1]]
+    assert first_ids(open_shards(folder), 0) == [7]
+
+
+def test_a_set_that_was_made_again_never_gives_the_new_pieces(write_set: WriteSet) -> None:
+    folder, other = write_set([([[1]], [[2]])] * 2), write_set([([[7]], [[8]])] * 2)
+    shards = open_shards(folder)
+    assert first_ids(shards, 0) == [1]
+    shutil.rmtree(folder)
+    other.rename(folder)
+    assert first_ids(shards, 0) == [1]
+    with pytest.raises(TandemError, match="were made again while they were read"):
+        first_ids(shards, 1)
+
+
+def test_a_set_that_is_replaced_while_it_is_opened_is_refused(
+    write_set: WriteSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, other = write_set([([[1]], [[2]])]), write_set([([[7]], [[8]])])
+
+    def replace_and_read(path: Path) -> Blocks:
+        folder.rename(tmp_path / "away")
+        other.rename(folder)
+        return read_index(path)
+
+    monkeypatch.setattr(shardset, "read_index", replace_and_read)
+    with pytest.raises(TandemError, match="were made again while they were read"):
+        open_shards(folder)
+
+
+def test_a_set_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(TandemError, match="There is no folder .*absent with shards: run"):
+        open_shards(tmp_path / "absent")
+
+
+def open_files() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def test_a_set_that_is_dropped_leaves_no_file_open(write_set: WriteSet) -> None:
+    folder = write_set([([[1]], [[2]])] * 3)
+    before = open_files()
+    shards = open_shards(folder)
+    shards.gather(np.arange(3))
+    assert open_files() == before + 4
+    del shards
+    assert open_files() == before
 
 
 def run(script: str, *arguments: object) -> str:
