@@ -1,16 +1,16 @@
-"""A lock on a folder, kept beside it: it dies with its holder, and says who that is."""
+"""Locks beside a folder, for its maker and for its readers: they die with their holders, and say who they are."""
 
 import fcntl
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from tandem.errors import TandemError
 
-__all__ = ["BusyError", "beside", "holding", "locked", "read_note"]
+__all__ = ["BusyError", "InUseError", "beside", "holding", "locked", "read_note", "unused", "using"]
 
 # Locks of this process: a forked worker that outlives a killed builder must not keep the folder locked.
 _held: set[int] = set()
@@ -44,38 +44,79 @@ class BusyError(TandemError):
     """Another process builds this folder."""
 
 
+class InUseError(TandemError):
+    """Other processes read this folder, and it must not change under them."""
+
+
+@contextmanager
+def using(folder: Path) -> Iterator[None]:
+    """Keep a folder from being changed while the block reads it; any number of processes may at once.
+
+    Where no lock can be kept, as on a read-only disk, the block runs without one.
+    """
+    folder = folder.resolve()
+    lock = None
+    try:
+        lock = _acquire(beside(folder, "users"), os.O_RDONLY, fcntl.LOCK_SH)
+    except BlockingIOError:
+        raise _busy(folder) from None
+    except OSError:
+        pass
+    # The file stays when the last user goes: it locks nothing by itself, and another may be opening it.
+    with nullcontext() if lock is None else _kept(lock):
+        yield
+
+
+@contextmanager
+def unused(folder: Path) -> Iterator[None]:
+    """Change a folder inside the block, which nobody is `using`; InUseError where somebody is."""
+    folder = folder.resolve()
+    path = beside(folder, "users")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        lock = _acquire(path, os.O_RDWR, fcntl.LOCK_EX)
+    except BlockingIOError:
+        raise InUseError(
+            f"{folder} is in use by {_name_users(path)}: wait until that run ends, "
+            "or give data.folder another place."
+        ) from None
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    with _kept(lock, path):
+        yield
+
+
 @contextmanager
 def locked(folder: Path) -> Iterator[int]:
     """Hold the lock of a folder inside the block; gives its descriptor, to write a note into."""
     path = beside(folder, "lock")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = _acquire(path)
+        lock = _acquire(path, os.O_RDWR, fcntl.LOCK_EX)
     except BlockingIOError:
-        pid = read_note(path).get("pid", "unknown")
-        raise BusyError(f"{folder} is being made by process {pid}: wait for it, or stop it.") from None
+        raise _busy(folder) from None
     except OSError as error:
-        raise TandemError(
-            f"Cannot write in {folder.parent}: {error.strerror}; use another folder."
-        ) from error
-    _held.add(lock)
-    try:
+        raise _unwritable(folder, error) from error
+    # An interrupted build leaves its note for the one that resumes.
+    with _kept(lock, path, unless=beside(folder, "partial")):
         yield lock
-    finally:
-        # A forked child no longer holds it; an interrupted build leaves its note for the one that resumes.
-        if lock in _held:
-            if not beside(folder, "partial").exists():
-                path.unlink(missing_ok=True)
-            _held.discard(lock)
-            os.close(lock)
 
 
-def _acquire(path: Path) -> int:
+def _busy(folder: Path) -> BusyError:
+    pid = read_note(beside(folder, "lock")).get("pid", "unknown")
+    return BusyError(f"{folder} is being made by process {pid}: wait for it, or stop it.")
+
+
+def _unwritable(folder: Path, error: OSError) -> TandemError:
+    return TandemError(f"Cannot write in {folder.parent}: {error.strerror}; use another folder.")
+
+
+def _acquire(path: Path, access: int, kind: int) -> int:
     """Open and lock the file; raises BlockingIOError when another process has it."""
     while True:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        lock = os.open(path, access | os.O_CREAT, 0o666)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, kind | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(lock), path.stat()):
                 return lock
         except FileNotFoundError:
@@ -84,6 +125,38 @@ def _acquire(path: Path) -> int:
             os.close(lock)
             raise
         os.close(lock)
+
+
+@contextmanager
+def _kept(lock: int, path: Path | None = None, *, unless: Path | None = None) -> Iterator[None]:
+    """Let go of a lock when the block ends, and remove its file, if named, `unless` that other one exists."""
+    _held.add(lock)
+    try:
+        yield
+    finally:
+        # A forked child no longer holds it.
+        if lock in _held:
+            if path is not None and (unless is None or not unless.exists()):
+                path.unlink(missing_ok=True)
+            _held.discard(lock)
+            os.close(lock)
+
+
+def _name_users(path: Path) -> str:
+    """Who shares the lock, where the system tells."""
+    pids: set[int] = set()
+    with suppress(OSError):
+        # By the file's number alone: some disks show another device here than in its status.
+        mark = f":{path.stat().st_ino}"
+        for line in Path("/proc/locks").read_text().splitlines():
+            fields = line.split()
+            if fields[1] == "FLOCK" and fields[3] == "READ" and fields[5].endswith(mark):
+                pids.add(int(fields[4]))
+    # 0 and less: a process of another container or host, whose number says nothing here.
+    known = [str(pid) for pid in sorted(pids) if pid > 0]
+    if not known:
+        return "another process"
+    return f"process{'es' if len(known) > 1 else ''} {', '.join(known)}"
 
 
 def read_note(path: Path) -> dict[str, Any]:

@@ -228,3 +228,13 @@ def test_no_place_for_the_log_stops_nothing(folder: Folder) -> None:
     printed = folder.run("train", "micro.yaml", "--run", "mute", "train.max_steps=20").stdout
     assert "mute is at step 20" in printed
     assert folder.saved("mute", 20).is_dir()
+
+
+def test_data_is_not_changed_under_a_run(folder: Folder) -> None:
+    with folder.running("train", "micro.yaml", "--run", "first", ENDLESS) as process:
+        wait_until(folder.saved("first", SAVED_EVERY).exists, process)
+        other = folder.run("train", "micro.yaml", "subword.vocabulary=640", "--run", "second", code=1)
+        process.terminate()
+        process.communicate()
+    assert "is in use by process" in other.stderr
+    assert not (folder.path / "second" / "checkpoints").exists()

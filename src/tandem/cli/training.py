@@ -56,7 +56,7 @@ def train_here(recipe: "Recipe", run: Path, how: How) -> "WatchState":
     from rich.console import Console
 
     from tandem.launch.hardware import choose_hardware
-    from tandem.lock import holding
+    from tandem.lock import holding, using
     from tandem.runlog.event import RunFinished
     from tandem.runlog.writer import open_host_log
 
@@ -71,7 +71,7 @@ def train_here(recipe: "Recipe", run: Path, how: How) -> "WatchState":
             if (step := newest_step(run)) is not None:
                 console.print(f"{near(run)} goes on at step {step:,}.", markup=False)
             supervisor = _supervisor(run, device, workers, how, log)
-            with _stopping(supervisor) as signals:
+            with using(recipe.prepared_folder), _stopping(supervisor) as signals:
                 state = _follow(supervisor, run, console, plain=how.plain)
             reason = f"stopped by {signals[0].name}" if signals else "completed"
         except TandemError as error:

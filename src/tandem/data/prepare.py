@@ -2,13 +2,15 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tandem.artefact import JsonValue, fingerprint, write_atomic
+from tandem.artefact import JsonValue, fingerprint, maybe_fresh, write_atomic
 from tandem.config import Corpus, Recipe, recipe_yaml
 from tandem.data.card import measure_card
+from tandem.data.corpus import cleaned as clean_stage
+from tandem.data.corpus import held_out as held_out_stage
 from tandem.data.corpus.builtin import GRAMMAR_VERSION
 from tandem.data.corpus.clean import Cleaner
 from tandem.data.corpus.cleaned import CleanRules, clean_corpora
@@ -19,15 +21,22 @@ from tandem.data.corpus.read import CHUNK_BYTES, CHUNK_LINES
 from tandem.data.corpus.tally import Tally
 from tandem.data.encode import encode_corpora, encode_held_out
 from tandem.data.prepared import Prepared
+from tandem.data.shards.shardset import SHARDS_KIND, SHARDS_VERSION
+from tandem.data.subword import learn as subword_stage
 from tandem.data.subword.learn import Subword, learn_subword
 from tandem.errors import TandemError
-from tandem.lock import holding
+from tandem.lock import holding, unused
 from tandem.progress import SILENT, Progress
-from tandem.runlog.card import write_card
+from tandem.runlog.card import DataCard, write_card
 from tandem.runlog.event import DataPrepared, StageFinished, StageStarted
 from tandem.runlog.writer import NullLog, RunLog
 
 __all__ = ["prepare"]
+
+_HELD_OUT = (held_out_stage.KIND, held_out_stage.VERSION)
+_CLEAN = (clean_stage.KIND, clean_stage.VERSION)
+_SUBWORD = (subword_stage.KIND, subword_stage.VERSION)
+_SHARDS = (SHARDS_KIND, SHARDS_VERSION)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,66 +47,100 @@ class _Stage:
     counts: dict[str, int] = field(default_factory=dict)
 
 
+@dataclass(slots=True, kw_only=True)
+class _Gate:
+    """Stands before every stage: none is made again while somebody uses the folder, or under its card."""
+
+    prepared: Prepared
+    stack: ExitStack
+    is_open: bool = False
+
+    def ask(self, folder: Path, stage: tuple[str, int], mark: str) -> str:
+        """Give back the mark of a stage that is fresh or may be made; InUseError, with nothing changed, else."""
+        kind, version = stage
+        if not self.is_open and maybe_fresh(folder, kind=kind, version=version, fingerprint=mark) is None:
+            self.stack.enter_context(unused(self.prepared.folder))
+            # A folder with a card is a finished one: none may vouch for stages that are being made again.
+            self.prepared.card_file.unlink(missing_ok=True)
+            self.is_open = True
+        return mark
+
+
 def prepare(
     recipe: Recipe, *, workers: int, progress: Progress = SILENT, log: RunLog | None = None
 ) -> Prepared:
-    """Bring the recipe's prepared folder up to date, with its data card."""
+    """Bring the recipe's prepared folder up to date, with its data card.
+
+    Fresh data stays untouched beside those who use it; InUseError where it is not fresh and somebody does.
+    """
     prepared = Prepared(folder=recipe.prepared_folder.resolve(), recipe=recipe)
     inputs = _Inputs.find(recipe, prepared.held_out_names)
     # Stages build on each other: two preparations of one folder would mix their text.
-    with holding(prepared.folder):
-        _prepare(prepared, inputs.hashed(prepared.folder, progress), workers, progress, log or NullLog())
+    with holding(prepared.folder), ExitStack() as stack:
+        gate = _Gate(prepared=prepared, stack=stack)
+        _prepare(gate, inputs.hashed(prepared.folder, progress), workers, progress, log or NullLog())
     return prepared
 
 
-def _prepare(prepared: Prepared, inputs: "_Inputs", workers: int, progress: Progress, log: RunLog) -> None:
-    recipe = prepared.recipe
-    # A folder with a card is a finished one: none may vouch for stages that are being made again.
-    prepared.card_file.unlink(missing_ok=True)
-    held_out = _keep_held_out(prepared, inputs)
+def _prepare(gate: _Gate, inputs: "_Inputs", workers: int, progress: Progress, log: RunLog) -> None:
+    prepared, recipe = gate.prepared, gate.prepared.recipe
+    held_out = _keep_held_out(gate, inputs)
     with _stage("clean", log) as stage:
         sentences = {name: held_out_sentences(pairs) for name, pairs in held_out.items()}
+        mark = _clean_fingerprint(recipe, inputs)
         cleaned, stage.reused = clean_corpora(
             prepared.clean_folder,
             inputs.train,
             _clean_rules(recipe, sentences),
-            fingerprint=_clean_fingerprint(recipe, inputs),
+            fingerprint=gate.ask(prepared.clean_folder, _CLEAN, mark),
             workers=workers,
             progress=progress,
         )
         stage.counts = {"pairs": cleaned.pairs}
     with _stage("subword", log) as stage:
-        mark = _subword_fingerprint(recipe, cleaned.fingerprint, inputs)
+        mark = gate.ask(
+            prepared.subword_folder, _SUBWORD, _subword_fingerprint(recipe, cleaned.fingerprint, inputs)
+        )
         subword, stage.reused = learn_subword(
             prepared.subword_folder, cleaned, recipe.subword, mark=mark, progress=progress
         )
         stage.counts = {"vocabulary": subword.vocabulary}
     with _stage("encode", log) as stage:
+        mark = fingerprint([cleaned.fingerprint, subword.fingerprint, recipe.subword.max_pieces])
         stage.reused = encode_corpora(
             prepared.train_folder,
             cleaned,
             prepared.subword_folder,
             corpora=[files.name for files in inputs.train],
             max_pieces=recipe.subword.max_pieces,
-            fingerprint=fingerprint([cleaned.fingerprint, subword.fingerprint, recipe.subword.max_pieces]),
+            fingerprint=gate.ask(prepared.train_folder, _SHARDS, mark),
             workers=workers,
             progress=progress,
         )
-        _encode_held_out(prepared, held_out, subword)
+        _encode_held_out(gate, held_out, subword)
         stage.counts = {"pairs": len(prepared.train())}
     with _stage("card", log):
         card = measure_card(prepared, inputs.train, inputs.sums)
-        write_atomic(prepared.recipe_file, recipe_yaml(recipe).encode())
-        write_card(prepared.card_file, card)
+        _describe(prepared, card)
     log.log(DataPrepared(card=card.to_json()))
 
 
-def _encode_held_out(
-    prepared: Prepared, held_out: Mapping[str, list[tuple[str, str]]], subword: Subword
-) -> None:
+def _encode_held_out(gate: _Gate, held_out: Mapping[str, list[tuple[str, str]]], subword: Subword) -> None:
     for name, pairs in held_out.items():
-        mark = fingerprint([subword.fingerprint, [list(pair) for pair in pairs]])
-        encode_held_out(prepared.held_out_folder(name), pairs, subword, name=name, fingerprint=mark)
+        folder = gate.prepared.held_out_folder(name)
+        mark = gate.ask(folder, _SHARDS, fingerprint([subword.fingerprint, [list(pair) for pair in pairs]]))
+        encode_held_out(folder, pairs, subword, name=name, fingerprint=mark)
+
+
+def _describe(prepared: Prepared, card: DataCard) -> None:
+    """Write the recipe and the card, each only where it differs: others may be reading them."""
+    text = recipe_yaml(prepared.recipe).encode()
+    if not prepared.recipe_file.is_file() or prepared.recipe_file.read_bytes() != text:
+        write_atomic(prepared.recipe_file, text)
+    with suppress(TandemError):
+        if prepared.card() == card:
+            return
+    write_card(prepared.card_file, card)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,20 +189,16 @@ def _held_out_corpora(recipe: Recipe) -> list[Corpus]:
     return [*valid, *recipe.data.test]
 
 
-def _keep_held_out(prepared: Prepared, inputs: _Inputs) -> dict[str, list[tuple[str, str]]]:
+def _keep_held_out(gate: _Gate, inputs: _Inputs) -> dict[str, list[tuple[str, str]]]:
     """Keep the valid and test text as it is, and return its pairs mended as training text is."""
-    recipe = prepared.recipe
+    recipe = gate.prepared.recipe
     rules = _clean_rules(recipe, {})
     cleaner = Cleaner(rules.clean, {}, languages=rules.languages, segmented=rules.segmented)
     mended = {}
     for name, files in inputs.held_out.items():
-        text = keep_held_out(
-            prepared.held_out_text_folder(name),
-            files,
-            name=name,
-            seed=recipe.seed,
-            fingerprint=fingerprint(inputs.identity(files, recipe.seed)),
-        )
+        folder = gate.prepared.held_out_text_folder(name)
+        mark = gate.ask(folder, _HELD_OUT, fingerprint(inputs.identity(files, recipe.seed)))
+        text = keep_held_out(folder, files, name=name, seed=recipe.seed, fingerprint=mark)
         mended[name] = [
             (cleaner.mend(source, Tally())[0], cleaner.mend(target, Tally())[0])
             for source, target in zip(text.source, text.target, strict=True)

@@ -21,6 +21,7 @@ from tandem.data.prepared import Prepared, open_prepared
 from tandem.data.subword.learn import Subword
 from tandem.data.subword.model import SegmentedModel, join_pieces
 from tandem.errors import TandemError
+from tandem.lock import using
 from tandem.parallel.world import World, open_world
 from tandem.runlog.event import (
     BatchFitted,
@@ -84,6 +85,8 @@ def train_rank(run: Path, recipe: Recipe, options: Options) -> None:
         stack.callback(log.close)
         signals = Signals(lambda name: log.log(StopAsked(signal=name)))
         stack.enter_context(signals.caught())
+        # Nobody may make the data again while it is learnt from.
+        stack.enter_context(using(recipe.prepared_folder))
         place = _Place(run=run, recipe=recipe, options=options, world=world, log=log, signals=signals)
         log.log(run_started(recipe, world))
         try:

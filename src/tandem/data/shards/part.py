@@ -115,10 +115,11 @@ def write_shard(
     return _build_facts(path, digest=hashlib.sha256(buffer).hexdigest(), part=_read_part(buffer, path))
 
 
-def open_part(path: Path) -> Part:
-    """Map a part; a damaged one is a TandemError."""
+def open_part(path: Path, *, folder: int | None = None) -> Part:
+    """Map a part, looked up by its name in the open `folder` where one is given; a damaged one is a TandemError."""
     try:
-        with path.open("rb") as file:
+        name = path if folder is None else path.name
+        with os.fdopen(os.open(name, os.O_RDONLY, dir_fd=folder), "rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size < _HEADER.size:
                 raise _damaged(path, f"has {size} bytes")

@@ -1,15 +1,17 @@
 """A whole shard set: opened without touching its parts, read through memory maps that processes share."""
 
+import os
 import resource
+import weakref
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tandem.artefact import read_manifest
+from tandem.artefact import read_manifest, settle
 from tandem.data.shards.index import Blocks, read_index
 from tandem.data.shards.part import BLOCK_PAIRS, Part, id_type, open_part, part_name
 from tandem.data.shards.ragged import Ragged, build_spans
@@ -25,10 +27,13 @@ _MOST_MAPS = 16_384
 
 
 class ShardSet:
-    """Encoded pairs, numbered from 0 through all parts. Parts are mapped read-only when first needed."""
+    """Encoded pairs, numbered from 0 through all parts. Parts are mapped read-only when first needed.
 
-    def __init__(self, folder: Path, *, blocks: Blocks, facts: Mapping[str, Any]) -> None:
-        self.folder = folder
+    It never reads the parts of another set that has taken its place: a part that is gone is a TandemError.
+    """
+
+    def __init__(self, opened: "_OpenFolder", *, blocks: Blocks, facts: Mapping[str, Any]) -> None:
+        self.folder = opened.path
         self.blocks = blocks
         self.corpora = tuple(str(name) for name in facts["corpora"])
         """Names; how often each is read is the plan's business, so that a new weight makes no shard stale."""
@@ -39,7 +44,9 @@ class ShardSet:
         self._first_block = np.searchsorted(blocks.part, np.arange(int(facts["parts"])))
         self._first_pair = blocks.first_pair[self._first_block]
         # A map holds a file descriptor: a set may have more parts than a process may have open files.
-        self._part = lru_cache(maxsize=_count_maps())(self._open)
+        # Nothing in it refers back to this set, so that maps and folder are closed as soon as it is dropped.
+        sizes = np.diff(self._first_pair, append=len(self))
+        self._part = lru_cache(maxsize=_count_maps())(partial(_open_own, opened, sizes))
 
     def __len__(self) -> int:
         return int(self.blocks.first_pair[-1])
@@ -104,26 +111,64 @@ class ShardSet:
             Ragged(ids=held[build_spans(places + source, target)], lengths=target),
         )
 
-    def _open(self, number: int) -> Part:
-        path = self.folder / part_name(number)
-        part = open_part(path)
-        stop = self._first_pair[number + 1] if number + 1 < len(self._first_pair) else len(self)
-        if len(part.source_lengths) != stop - self._first_pair[number]:
-            raise TandemError(
-                f"The shard part {path} does not belong to its index: run `tandem data prepare` again."
-            )
-        return part
-
 
 def open_shards(folder: Path) -> ShardSet:
     """Open a finished shard set; reads its manifest and index only, whatever its size."""
+    if not folder.exists():
+        settle(folder)
+    opened = _OpenFolder(folder)
     manifest = read_manifest(folder, kind=SHARDS_KIND, version=SHARDS_VERSION, sizes=False)
     blocks = read_index(folder)
+    if not opened.is_in_place():
+        raise opened.replaced()
     if blocks.first_pair[-1] != manifest.facts["pairs"]:
         raise TandemError(
             f"The index in {folder} does not match its manifest: run `tandem data prepare` again."
         )
-    return ShardSet(folder, blocks=blocks, facts=manifest.facts)
+    return ShardSet(opened, blocks=blocks, facts=manifest.facts)
+
+
+class _OpenFolder:
+    """A folder held by itself rather than by its name, which another may take."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self.descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        except (FileNotFoundError, NotADirectoryError):
+            raise TandemError(
+                f"There is no folder {path} with shards: run `tandem data prepare` again."
+            ) from None
+        weakref.finalize(self, os.close, self.descriptor)
+
+    def is_in_place(self) -> bool:
+        """Whether the folder still has its name."""
+        try:
+            return os.path.samestat(os.fstat(self.descriptor), self.path.stat())
+        except FileNotFoundError:
+            return False
+
+    def replaced(self) -> TandemError:
+        """The error of a reader whose folder is gone."""
+        return TandemError(
+            f"The shards in {self.path} were made again while they were read: "
+            "prepare the data that this run began with, and go on from its checkpoint."
+        )
+
+
+def _open_own(opened: _OpenFolder, sizes: NDArray[np.int64], number: int) -> Part:
+    path = opened.path / part_name(number)
+    try:
+        part = open_part(path, folder=opened.descriptor)
+    except TandemError:
+        if opened.is_in_place():
+            raise
+        raise opened.replaced() from None
+    if len(part.source_lengths) != sizes[number]:
+        raise TandemError(
+            f"The shard part {path} does not belong to its index: run `tandem data prepare` again."
+        )
+    return part
 
 
 def _count_maps() -> int:
