@@ -2,7 +2,8 @@
 
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -203,39 +204,29 @@ def test_a_stop_at_an_evaluation_s_step_ends_at_once_and_the_rerun_makes_up_for_
     assert [fact.step for fact in of(run, EvaluationFinished)] == [3, 6]
 
 
-def test_a_signal_inside_an_evaluation_ends_the_run_at_that_step(
-    recipe_with: RecipeWith, run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recipe = recipe_with("evaluate.every_steps=3")
+@contextmanager
+def signals_inside_evaluations() -> Iterator[None]:
+    """Inside the block every evaluation meets a signal."""
     measure = Validator._measure
 
     def interrupted(self: Validator, measured: MeasuredSet, step: int) -> float:
         signal.raise_signal(signal.SIGTERM)
         return measure(self, measured, step)
 
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Validator, "_measure", interrupted)
-        train_rank(run, recipe, OPTIONS)
-    assert of(run, TrainingFinished)[0].step == 3
+        yield
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_signal_inside_an_evaluation_ends_the_run_at_that_step_and_is_made_up_for(
+    recipe_with: RecipeWith, run: Path, times: int
+) -> None:
+    recipe = recipe_with("evaluate.every_steps=3")
+    with signals_inside_evaluations():
+        for _ in range(times):
+            train_rank(run, recipe, OPTIONS)
+    assert [fact.step for fact in of(run, TrainingFinished)] == [3] * times
     train_rank(run, recipe, OPTIONS)
     assert [fact.step for fact in of(run, EvaluationFinished)] == [3, 6]
     assert [fact.step for fact in of(run, StepFinished)] == [1, 2, 3, 4, 5, 6]
-
-
-def test_a_made_up_evaluation_that_is_cut_short_again_is_still_owed(
-    recipe_with: RecipeWith, run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recipe = recipe_with("evaluate.every_steps=3")
-    measure = Validator._measure
-
-    def interrupted(self: Validator, measured: MeasuredSet, step: int) -> float:
-        signal.raise_signal(signal.SIGTERM)
-        return measure(self, measured, step)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Validator, "_measure", interrupted)
-        for _ in range(2):
-            train_rank(run, recipe, OPTIONS)
-    assert [fact.step for fact in of(run, TrainingFinished)] == [3, 3]
-    train_rank(run, recipe, OPTIONS)
-    assert [fact.step for fact in of(run, EvaluationFinished)] == [3, 6]
