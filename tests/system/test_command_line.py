@@ -135,3 +135,7 @@ def test_the_demo_trains_translates_and_says_where_everything_lies(run: Run, fol
     events = [record.event for record in read_records(home)]
     assert {DataPrepared, BatchesPlanned, StepFinished, TranslationScored} < {type(event) for event in events}
     assert isinstance(events[-1], RunFinished)
+    shards = (home / "data" / "train" / "manifest.json").read_bytes()
+    refused = run("demo", *small, "model.width=64", "subword.vocabulary=480", code=1)
+    assert "runs/demo was begun with another recipe" in refused.stderr
+    assert (home / "data" / "train" / "manifest.json").read_bytes() == shards

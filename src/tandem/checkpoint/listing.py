@@ -100,6 +100,9 @@ def verify_files(
 
     Files that the manifest does not know are nobody's harm: a note laid into a checkpoint does not spoil it.
     """
+    for name in names:
+        if name not in manifest.files:
+            raise TandemError(f"{folder} does not list {name} among its files: {_AGAIN}.")
     total = sum(manifest.files[name].bytes for name in names)
     with progress.bar(f"Checking {folder.name}", total=total, unit="B") as bar:
         for name in names:

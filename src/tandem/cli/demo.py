@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tandem.cli.paths import near
-from tandem.cli.training import How, train_here
+from tandem.cli.training import How, refuse_other_recipe, train_here
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,6 +47,8 @@ def demo(
 
     begun = time.monotonic()
     recipe = load_recipe(RECIPE, [f"data.folder={json.dumps(str(run / 'data'))}", *(overrides or ())]).recipe
+    # Before its data is touched: a run that was begun with other values must be able to go on.
+    refuse_other_recipe(recipe, run)
     console = Console(highlight=False)
     with Bars() as progress:
         prepared = prepare(recipe, workers=cores(), progress=progress)

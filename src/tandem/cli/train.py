@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tandem.cli.paths import near
-from tandem.cli.training import How, make_ready, newest_step, train_here
-from tandem.errors import TandemError
+from tandem.cli.training import How, make_ready, refuse_other_recipe, train_here
 
 if TYPE_CHECKING:
     from tandem.config import Recipe
@@ -52,7 +51,7 @@ def train(
 
     loaded = load_recipe(recipe, overrides or ()).recipe
     folder = run or Path("runs") / loaded.name
-    _refuse_other_recipe(loaded, folder)
+    refuse_other_recipe(loaded, folder)
     if {"RANK", "WORLD_SIZE"} <= set(os.environ):
         _train_as_rank(loaded, folder, device=device, fit=fit, batch_tokens=batch_tokens)
         return
@@ -65,22 +64,6 @@ def train(
         plain=plain,
     )
     train_here(loaded, folder, how)
-
-
-def _refuse_other_recipe(recipe: "Recipe", run: Path) -> None:
-    """A run with checkpoints goes on with what it began with."""
-    from tandem.config import differences, load_recipe, may_change_on_resume
-
-    if newest_step(run) is None:
-        return
-    begun = load_recipe(run / "recipe.yaml").recipe
-    changed = [key for key in differences(begun, recipe) if not may_change_on_resume(key)]
-    if changed:
-        named = ", ".join(changed[:3]) + (" …" if len(changed) > 3 else "")
-        raise TandemError(
-            f"{run} was begun with another recipe, which differs in {named}: give another --run, or go on with the "
-            f"old recipe by tandem resume {run}."
-        )
 
 
 def _train_as_rank(recipe: "Recipe", run: Path, *, device: str, fit: bool, batch_tokens: int | None) -> None:

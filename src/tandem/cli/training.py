@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tandem.observe.watch import WatchState
     from tandem.runlog.writer import RunLog
 
-__all__ = ["How", "make_ready", "newest_step", "train_here"]
+__all__ = ["How", "make_ready", "newest_step", "refuse_other_recipe", "train_here"]
 
 BUSY_S = 0.5
 
@@ -113,6 +113,22 @@ def _cpu_ranks(run: Path) -> int:
     """On how many CPU ranks the newest checkpoint was made: as many again go on to the bit."""
     batches = _newest_state(run).get("batches", {})
     return int(batches["ranks"]) if batches.get("device") == "cpu" else 1
+
+
+def refuse_other_recipe(recipe: "Recipe", run: Path) -> None:
+    """A run with checkpoints goes on with what it began with."""
+    from tandem.config import differences, load_recipe, may_change_on_resume
+
+    if newest_step(run) is None:
+        return
+    begun = load_recipe(run / "recipe.yaml").recipe
+    changed = [key for key in differences(begun, recipe) if not may_change_on_resume(key)]
+    if changed:
+        named = ", ".join(changed[:3]) + (" …" if len(changed) > 3 else "")
+        raise TandemError(
+            f"{run} was begun with another recipe, which differs in {named}: give another --run, or go on with the "
+            f"old recipe by tandem resume {run}."
+        )
 
 
 def make_ready(recipe: "Recipe", run: Path, log: "RunLog") -> None:

@@ -1,5 +1,6 @@
 """A bundle: everything needed to translate, from a run or from a checkpoint."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,13 @@ def test_a_run_means_its_best_by_bleu_else_by_loss_else_its_newest(
 def test_a_folder_with_nothing_to_translate_says_what_was_looked_for(tmp_path: Path) -> None:
     with pytest.raises(TandemError, match=r"no manifest\.json.* no whole step-.* folder in .*checkpoints"):
         find_bundle(tmp_path)
+
+
+def test_a_manifest_that_names_files_outside_is_refused(build_store: BuildStore, folder: Path) -> None:
+    save_all(build_store(), snapshot(1))
+    file = step_folder(folder, 1) / "manifest.json"
+    held = json.loads(file.read_text())
+    held["facts"]["subword"]["models"] = ["../../outside.model"]
+    file.write_text(json.dumps(held))
+    with pytest.raises(TandemError, match="does not list ../../outside.model"):
+        open_bundle(step_folder(folder, 1))

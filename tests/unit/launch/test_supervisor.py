@@ -260,6 +260,6 @@ def test_a_rank_that_dies_between_two_looks_is_not_taken_for_well_ended(
 ) -> None:
     # Only torch's own look sees it.
     monkeypatch.setattr(agent, "_failed", lambda _pids: {})
-    supervisor = start("die(signal.SIGKILL) if rank == 1 else time.sleep(60)", restarts=0)
+    supervisor = start("die(signal.SIGKILL) if rank == 1 else signal.pause()", restarts=0)
     with pytest.raises(TandemError, match="SIGKILL"):
         supervisor.wait()
