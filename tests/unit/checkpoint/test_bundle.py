@@ -1,14 +1,15 @@
 """A bundle: everything needed to translate, from a run or from a checkpoint."""
 
-import json
 from pathlib import Path
 
 import pytest
 import torch
 from tests.unit.checkpoint.small_run import BuildStore, make_subword, save_all, snapshot, weights
 
+from tandem.artefact import JsonValue
 from tandem.checkpoint.bundle import find_bundle, open_bundle
 from tandem.checkpoint.layout import step_folder
+from tandem.checkpoint.write import Draft, write_checkpoint
 from tandem.data.subword.learn import open_subword
 from tandem.errors import TandemError
 
@@ -82,11 +83,13 @@ def test_a_folder_with_nothing_to_translate_says_what_was_looked_for(tmp_path: P
         find_bundle(tmp_path)
 
 
-def test_a_manifest_that_names_files_outside_is_refused(build_store: BuildStore, folder: Path) -> None:
-    save_all(build_store(), snapshot(1))
-    file = step_folder(folder, 1) / "manifest.json"
-    held = json.loads(file.read_text())
-    held["facts"]["subword"]["models"] = ["../../outside.model"]
-    file.write_text(json.dumps(held))
+def test_a_manifest_that_names_files_outside_is_refused(tmp_path: Path) -> None:
+    subword: JsonValue = {"by_word": False, "models": ["../../outside.model"]}
+    draft = Draft(
+        tensors={"model.safetensors": weights(1)},
+        texts={"recipe.yaml": b"name: tiny\n"},
+        facts={"step": 1, "scores": {"loss": None, "bleu": None}, "subword": subword},
+    )
+    write_checkpoint(tmp_path / "evil", draft)
     with pytest.raises(TandemError, match="does not list ../../outside.model"):
-        open_bundle(step_folder(folder, 1))
+        open_bundle(tmp_path / "evil")
