@@ -8,6 +8,8 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from tandem.kernels.side import Side
+
 __all__ = ["PackedTokens", "PaddedTokens", "Tokens"]
 
 
@@ -38,6 +40,8 @@ class PackedTokens:
     """[M + 1] int32: sentence i is bounds[i] to bounds[i + 1]; unused ones repeat the total."""
     longest: int | None = None
     """No sentence is longer, where that is known; a small number makes attention on a GPU much faster."""
+    side: Side | None = None
+    """Tables for our own kernels of attention, where they were made."""
 
     @property
     def places(self) -> Tensor:

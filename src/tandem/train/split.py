@@ -1,8 +1,10 @@
 """Batches cut in halves, until they fit into memory."""
 
+import torch
 from torch import Tensor
 
 from tandem.data.batches.batch import Batch, PackedBatch, PaddedBatch
+from tandem.data.batches.tiles import build_tiles
 from tandem.errors import TandemError
 
 __all__ = ["Splitter", "halve"]
@@ -64,8 +66,15 @@ def _stretch(batch: PackedBatch[Tensor], start: int, stop: int) -> PackedBatch[T
         batch.source_bounds[start : stop + 1],
         batch.target_bounds[start : stop + 1],
     )
+    device = batch.source.device
     source = slice(int(source_bounds[0]), int(source_bounds[-1]))
     target = slice(int(target_bounds[0]), int(target_bounds[-1]))
+    tiles = build_tiles(
+        source_bounds.diff().cpu().numpy(),
+        target_bounds.diff().cpu().numpy(),
+        source_places=source.stop - source.start,
+        target_places=target.stop - target.start,
+    )
     return PackedBatch(
         source=batch.source[source],
         source_positions=batch.source_positions[source],
@@ -74,6 +83,11 @@ def _stretch(batch: PackedBatch[Tensor], start: int, stop: int) -> PackedBatch[T
         labels=batch.labels[target],
         target_positions=batch.target_positions[target],
         target_bounds=target_bounds - target_bounds[0],
+        source_tiles=torch.from_numpy(tiles.source_tiles).to(device),
+        target_tiles=torch.from_numpy(tiles.target_tiles).to(device),
+        tile_counts=torch.from_numpy(tiles.tile_counts).to(device),
+        source_sentences=torch.from_numpy(tiles.source_sentences).to(device),
+        target_sentences=torch.from_numpy(tiles.target_sentences).to(device),
         longest_source=batch.longest_source,
         longest_target=batch.longest_target,
         pairs=stop - start,

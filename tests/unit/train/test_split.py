@@ -28,24 +28,35 @@ def sentences(batch: Batch[Tensor]) -> list[tuple[list[int], list[int], list[int
     ]
 
 
-@pytest.mark.parametrize(("build", "shape"), [(build_batch, (2, 3)), (pack, (5,))])
+@pytest.mark.parametrize(("build", "shape", "tokens"), [(build_batch, (2, 3), (5, 7)), (pack, (7,), (7, 5))])
 def test_halves_hold_the_same_sentences_and_no_more_padding_than_they_need(
-    build: Callable[..., Batch[Tensor]], shape: tuple[int, ...]
+    build: Callable[..., Batch[Tensor]], shape: tuple[int, ...], tokens: tuple[int, int]
 ) -> None:
     batch = build(PAIRS)
     first, second = halve(batch)
     assert sentences(first) + sentences(second) == sentences(batch)
     assert (first.pairs, second.pairs) == (2, 2)
-    assert (first.target_tokens, second.target_tokens) == (5, 7)
+    assert (first.target_tokens, second.target_tokens) == tokens
     assert first.labels.shape == shape
 
 
 def test_positions_of_a_packed_half_begin_anew() -> None:
     _, second = halve(pack(PAIRS))
     assert isinstance(second, PackedBatch)
-    assert second.source_bounds.tolist() == [0, 3, 5]
-    assert second.source_positions.tolist() == [0, 1, 2, 0, 1]
-    assert second.target_positions.tolist() == [0, 1, 2, 3, 4, 0, 1]
+    assert second.source_bounds.tolist() == [0, 2, 4]
+    assert second.source_positions.tolist() == [0, 1, 0, 1]
+    assert second.target_positions.tolist() == [0, 1, 2, 0, 1]
+
+
+def test_a_packed_half_has_tiles_of_its_own() -> None:
+    first, second = halve(pack(PAIRS))
+    assert isinstance(first, PackedBatch)
+    assert isinstance(second, PackedBatch)
+    assert first.source_tiles[0].tolist() == [0, 7, 0, 7, 0, 7]
+    assert second.target_tiles[0].tolist() == [0, 5, 0, 5, 0, 4]
+    assert second.tile_counts.tolist() == [[1, 0], [1, 0]]
+    assert second.source_sentences.tolist() == [0, 0, 1, 1]
+    assert second.target_sentences.tolist() == [0, 0, 0, 1, 1]
 
 
 def test_what_fits_is_left_whole() -> None:

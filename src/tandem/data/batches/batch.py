@@ -1,7 +1,7 @@
 """What a rank trains on in one go: padded rectangles, or rows packed without padding."""
 
 # Shapes: P pairs, S and T longest source and target sentence, C and D source and target capacity of a packed
-# row, M the most sentences that it holds. All ids, lengths, positions and bounds are int32.
+# row, M the most sentences that it holds, R the most tiles of a side. All arrays are int32.
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -61,6 +61,16 @@ class PackedBatch(Generic[Array]):
     """[D]"""
     target_bounds: Array
     """[M + 1]"""
+    source_tiles: Array
+    """[R, 6] what attention works on at a time: see tandem.data.batches.tiles."""
+    target_tiles: Array
+    """[R, 6]"""
+    tile_counts: Array
+    """[2, 2] tiles of source and target, and how many at the front of each are of long sentences."""
+    source_sentences: Array
+    """[C] number of the pair at each place; behind the last, padding has numbers of its own."""
+    target_sentences: Array
+    """[D]"""
     longest_source: int
     """Tokens of the longest source sentence, known to the host: attention needs it."""
     longest_target: int
@@ -77,6 +87,11 @@ class PackedBatch(Generic[Array]):
             labels=change(self.labels),
             target_positions=change(self.target_positions),
             target_bounds=change(self.target_bounds),
+            source_tiles=change(self.source_tiles),
+            target_tiles=change(self.target_tiles),
+            tile_counts=change(self.tile_counts),
+            source_sentences=change(self.source_sentences),
+            target_sentences=change(self.target_sentences),
             longest_source=self.longest_source,
             longest_target=self.longest_target,
             pairs=self.pairs,

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from tandem.data.batches.batch import Batch, PackedBatch, PaddedBatch
 from tandem.data.batches.deal import Deal
 from tandem.data.batches.shape import BatchShape, cut
-from tandem.data.shards.ragged import Ragged
+from tandem.data.batches.tiles import build_tiles, order_pairs
+from tandem.data.shards.ragged import Ragged, build_spans
 from tandem.data.shards.shardset import ShardSet
 from tandem.data.shards.special import SpecialIds
 
@@ -50,7 +51,15 @@ def build_padded(source: Ragged, target: Ragged, *, special: SpecialIds) -> Padd
 def build_packed(
     source: Ragged, target: Ragged, *, special: SpecialIds, shape: BatchShape
 ) -> PackedBatch[Ids]:
-    """Rows of the shape's size, whatever they hold."""
+    """Rows of the shape's size, whatever they hold; pairs stand in the order that fills attention's tiles."""
+    order = order_pairs(_count_tokens(source), _count_tokens(target))
+    source, target = _reorder(source, order), _reorder(target, order)
+    tiles = build_tiles(
+        _count_tokens(source),
+        _count_tokens(target),
+        source_places=shape.source_tokens,
+        target_places=shape.target_tokens,
+    )
     source_ids, source_positions, source_bounds = _pack(source, shape.source_tokens, shape.segments, special)
     labels, target_positions, target_bounds = _pack(target, shape.target_tokens, shape.segments, special)
     total = len(target.ids) + len(target)
@@ -65,6 +74,11 @@ def build_packed(
         labels=labels,
         target_positions=target_positions,
         target_bounds=target_bounds,
+        source_tiles=tiles.source_tiles,
+        target_tiles=tiles.target_tiles,
+        tile_counts=tiles.tile_counts,
+        source_sentences=tiles.source_sentences,
+        target_sentences=tiles.target_sentences,
         longest_source=_longest(source),
         longest_target=_longest(target),
         pairs=len(target),
@@ -78,6 +92,12 @@ def _longest(side: Ragged) -> int:
 
 def _count_tokens(side: Ragged) -> Ids:
     return side.lengths.astype(np.int32) + 1
+
+
+def _reorder(side: Ragged, order: NDArray[np.int64]) -> Ragged:
+    lengths = side.lengths.astype(np.int64)
+    starts = np.cumsum(lengths) - lengths
+    return Ragged(ids=side.ids[build_spans(starts[order], lengths[order])], lengths=lengths[order])
 
 
 def _pad(side: Ragged, special: SpecialIds) -> Ids:

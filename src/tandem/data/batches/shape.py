@@ -1,13 +1,13 @@
 """The shape of micro-batches, and how the rows of a deal are cut to fit it, alike on every rank."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tandem.data.batches.deal import Deal
+from tandem.data.batches.deal import Deal, deal
 from tandem.data.batches.plan import UpdatePlan
 from tandem.data.shards.shardset import ShardSet
 from tandem.errors import TandemError
@@ -17,6 +17,10 @@ __all__ = ["BatchShape", "check_shape", "cut", "fit_packed"]
 _TOKENS_A_SEGMENT = 8
 _MULTIPLE = 64
 _SLACK = 1.02
+"""Of the mean, for a part of an update: the parts are cut where they are full."""
+_SPARE = 1.002
+"""Of the largest share in the sample."""
+_SAMPLE = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,14 +49,29 @@ def check_shape(shape: BatchShape, shards: ShardSet) -> None:
 
 def fit_packed(plan: UpdatePlan, *, ranks: int, capacity_tokens: int) -> BatchShape:
     """The packed shape, within a capacity, that an update of this plan fills best on so many ranks."""
-    shares = [tokens * _SLACK / ranks for tokens in plan.mean_tokens()]
-    batches = ceil(max(shares) / capacity_tokens)
+    means = [tokens / ranks for tokens in plan.mean_tokens()]
+    batches = ceil(max(means) / capacity_tokens)
+    if batches == 1:
+        # Room for nearly every update: one that needs a second batch costs twice the time.
+        wanted = [most * _SPARE for most in _largest_shares(plan, ranks)]
+    else:
+        wanted = [mean * _SLACK / batches for mean in means]
     longest = plan.shards.longest_source, plan.shards.longest_target
     source, target = (
-        min(ceil(max(share / batches, most) / _MULTIPLE) * _MULTIPLE, capacity_tokens)
-        for share, most in zip(shares, longest, strict=True)
+        min(ceil(max(tokens, most) / _MULTIPLE) * _MULTIPLE, capacity_tokens)
+        for tokens, most in zip(wanted, longest, strict=True)
     )
     return BatchShape(layout="packed", source_tokens=source, target_tokens=target)
+
+
+def _largest_shares(plan: UpdatePlan, ranks: int) -> tuple[int, int]:
+    """Source and target tokens of the largest share that a rank gets of one of the first updates."""
+    first = plan.cursor(0)
+    largest = np.zeros(2, np.int64)
+    for number in range(min(plan.updates(first.epoch), _SAMPLE)):
+        dealt = deal(plan.update(replace(first, update=number)), ranks)
+        largest = np.maximum(largest, [side.sum(axis=0).max() for side in dealt.tokens()])
+    return int(largest[0]), int(largest[1])
 
 
 def cut(dealt: Deal, shape: BatchShape) -> list[NDArray[np.int64]]:

@@ -74,6 +74,19 @@ def test_a_packed_batch_is_one_row_with_bounds() -> None:
     assert (batch.pairs, batch.target_tokens) == (3, 6)
 
 
+def test_pairs_of_a_packed_batch_are_ordered_so_that_few_tiles_hold_them() -> None:
+    lengths = [39, 39, 19, 19]
+    sides = [Ragged(ids=np.repeat(np.arange(4, 8), lengths), lengths=np.array(lengths)) for _ in range(2)]
+    shape = BatchShape(layout="packed", source_tokens=120, target_tokens=120)
+    batch = build_packed(*sides, special=SPECIAL, shape=shape)
+    assert batch.tile_counts.tolist() == [[2, 0], [2, 0]]
+    assert [tile[:2] for tile in batch.source_tiles[:3].tolist()] == [[0, 60], [60, 120], [0, 0]]
+    assert batch.source_sentences.tolist() == np.repeat(range(4), [40, 20, 40, 20]).tolist()
+    assert sorted(sentences(batch)) == sorted(sentences(build_padded(*sides, special=SPECIAL)))
+    for row, positions in ((batch.source, batch.source_positions), (batch.labels, batch.target_positions)):
+        assert row[positions == 0].tolist() == [4, 7, 5, 6]
+
+
 def test_a_batch_without_pairs_is_valid() -> None:
     padded = build_padded(NOTHING, NOTHING, special=SPECIAL)
     assert padded.source.shape == padded.decoder_input.shape == padded.labels.shape == (0, 1)
