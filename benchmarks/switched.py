@@ -32,6 +32,7 @@ from tandem.train.loop import Run, run_training
 from tandem.train.memory import keep_freed_memory
 from tandem.train.meter import LAG_STEPS, Meter
 from tandem.train.state import TrainState
+from tandem.train.way import choose_way, record_way
 
 __all__ = ["Side", "SwitchedTrainer"]
 
@@ -120,9 +121,16 @@ class SwitchedTrainer:
         if store is None:
             raise SystemExit("this process is told by its environment to be a rank other than 0")
         start = _resume(place, data, learner, None)
-        shape = _choose_shape(place, data, learner, start)
+        ways = [
+            choose_way(learner, data.plan.shards, smoothing=recipe.train.label_smoothing, clock=each)
+            for each in (PhaseClock(world.device), clock)
+        ]
+        shape = _choose_shape(place, data, learner, start=start, way=ways[0])
+        way, untimed_way = (record_way(each, data.plan.shards, shape) for each in ways)
         with _open_stream(place, data, shape, start.state) as stream:
-            timed = _build_run(place, data, learner, start=start, shape=shape, stream=stream, store=store)
+            timed = _build_run(
+                place, data, learner, start=start, shape=shape, stream=stream, store=store, way=way
+            )
         meter = Meter(log, clock=clock, lag=LAG_STEPS[world.device.type])
         return cls(
             place=place,
@@ -133,7 +141,7 @@ class SwitchedTrainer:
             shape=shape,
             start=start.state,
             timed=timed,
-            untimed=replace(timed, clock=clock, step=_build_step(place, learner, clock), meter=meter),
+            untimed=replace(timed, clock=clock, step=_build_step(place, learner, untimed_way), meter=meter),
         )
 
     def train(self, side: Side, steps: int) -> float:

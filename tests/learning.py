@@ -21,6 +21,7 @@ from tandem.parallel import GradientBuckets, World
 from tandem.telemetry.clock import PhaseClock
 from tandem.train.asked import Asked
 from tandem.train.optim import Optimizer
+from tandem.train.passes import PlainPass
 from tandem.train.precision import Precision, PrecisionName
 from tandem.train.schedule import build_schedule
 from tandem.train.step import SLOTS, StepNumbers, TrainingStep
@@ -71,15 +72,14 @@ def build_learner(
     buckets = GradientBuckets(list(built.parameters()), world, slots=SLOTS, bucket_bytes=bucket_bytes)
     optimizer, precise = Optimizer(built, rules), Precision(precision, world.device)
     clock = PhaseClock(world.device)
+    learn = PlainPass(built, precision=precise, buckets=buckets, smoothing=0.1, clock=clock)
     step = TrainingStep(
-        built,
+        learn,
         world=world,
         buckets=buckets,
         optimizer=optimizer,
         precision=precise,
         schedule=build_schedule(rules, width=section.width, max_steps=100),
-        pad=SPECIAL.pad,
-        smoothing=0.1,
         seed=7,
         clock=clock,
     )

@@ -12,7 +12,15 @@ from tandem.model.attend import Attend
 from tandem.model.dropout import add_dropped, dropped
 from tandem.model.positions import Positions
 
-__all__ = ["CrossAttention", "DecoderLayer", "EncoderLayer", "FeedForward", "SelfAttention", "build_norm"]
+__all__ = [
+    "CrossAttention",
+    "DecoderLayer",
+    "EncoderLayer",
+    "FeedForward",
+    "Residual",
+    "SelfAttention",
+    "build_norm",
+]
 
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": functional.relu,
@@ -97,7 +105,7 @@ class FeedForward(nn.Module):
         return output
 
 
-class _Residual(nn.Module):
+class Residual(nn.Module):
     """The way around a sublayer, normalised before it (pre-norm) or after the sum (post-norm)."""
 
     def __init__(self, section: ModelSection) -> None:
@@ -121,8 +129,8 @@ class EncoderLayer(nn.Module):
         super().__init__()
         self.attention = SelfAttention(section)
         self.feed_forward = FeedForward(section)
-        self.around_attention = _Residual(section)
-        self.around_feed_forward = _Residual(section)
+        self.around_attention = Residual(section)
+        self.around_feed_forward = Residual(section)
 
     def forward(self, x_XD: Tensor, *, attend: Attend, positions: Positions) -> Tensor:
         """[X, D]"""
@@ -139,9 +147,9 @@ class DecoderLayer(nn.Module):
         self.attention = SelfAttention(section)
         self.cross_attention = CrossAttention(section)
         self.feed_forward = FeedForward(section)
-        self.around_attention = _Residual(section)
-        self.around_cross_attention = _Residual(section)
-        self.around_feed_forward = _Residual(section)
+        self.around_attention = Residual(section)
+        self.around_cross_attention = Residual(section)
+        self.around_feed_forward = Residual(section)
 
     def forward(
         self,

@@ -1,6 +1,6 @@
 """Gradients in one flat buffer, cut into buckets that are summed over ranks while backward goes on."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 
@@ -51,14 +51,19 @@ class GradientBuckets:
         )
         limit = (bucket_bytes or _choose_bytes(total * _NUMBER_BYTES)) // _NUMBER_BYTES
         self._bucket_of, starts = _fill(places, limit)
+        self._bucket_of_parameter: dict[Tensor, int] = dict(
+            zip(self._parameters, self._bucket_of, strict=True)
+        )
         self._buckets = tuple(flat[start:stop] for start, stop in pairwise([*starts, total + slots]))
         self.sent_bytes = flat.numel() * _NUMBER_BYTES if world.size > 1 else 0
         self._handles: list[Handle] = []
+        self._marks: list[torch.cuda.Event] | None = None
+        self._stream: torch.cuda.Stream | None = None
         self._dropped = 0
         self._sending = False
         self._missing: list[int] = []
-        for parameter, bucket in zip(self._parameters, self._bucket_of, strict=True):
-            parameter.register_post_accumulate_grad_hook(self._hook(bucket))  # type: ignore[no-untyped-call]
+        for parameter in self._parameters:
+            parameter.register_post_accumulate_grad_hook(self.note)  # type: ignore[no-untyped-call]
         self._attach()
 
     def __len__(self) -> int:
@@ -79,6 +84,39 @@ class GradientBuckets:
             yield
         finally:
             self._sending = False
+
+    def note(self, parameter: Tensor) -> None:
+        """Hear that a gradient is complete: autograd says so by itself, a kernel that adds to gradients must."""
+        bucket = self._bucket_of_parameter[parameter]
+        if bucket < self._dropped:
+            parameter.grad = None
+        elif self._sending:
+            self._missing[bucket] -= 1
+            self._send(self._complete())
+
+    @contextmanager
+    def marking(self) -> Iterator[list[torch.cuda.Event]]:
+        """Around the capture of a backward into a CUDA graph: nothing is sent, but marks are set for `send_marked`.
+
+        A mark is set when its bucket is complete, in every replay anew.
+        """
+        self._marks = []
+        try:
+            with self.sending():
+                yield self._marks
+        finally:
+            self._marks = None
+
+    def send_marked(self, marks: Sequence[torch.cuda.Event]) -> None:
+        """Send each bucket at its mark, while the replay that was just started goes on."""
+        if self._world.size == 1:
+            return
+        if self._stream is None:
+            self._stream = torch.cuda.Stream(self._world.device)  # type: ignore[no-untyped-call]
+        with torch.cuda.stream(self._stream):
+            for number, mark in enumerate(marks, start=1):
+                self._stream.wait_event(mark)
+                self._send(number)
 
     def finish(self) -> None:
         """Send what was not sent and wait for all; slots travel now."""
@@ -110,24 +148,20 @@ class GradientBuckets:
         for parameter, view, bucket in zip(self._parameters, self._views, self._bucket_of, strict=True):
             parameter.grad = None if bucket < self._dropped else view
 
-    def _hook(self, bucket: int) -> Callable[[Tensor], None]:
-        def note(parameter: Tensor) -> None:
-            if bucket < self._dropped:
-                parameter.grad = None
-            elif self._sending:
-                self._missing[bucket] -= 1
-                self._send(self._complete())
-
-        return note
-
     def _complete(self) -> int:
         """Buckets from the first on that have all gradients; the last one waits for its slots."""
-        waiting = len(self._handles)
+        waiting = len(self._handles if self._marks is None else self._marks)
         while waiting < len(self) - 1 and not self._missing[waiting]:
             waiting += 1
         return waiting
 
     def _send(self, until: int) -> None:
+        if self._marks is not None:
+            for _ in range(len(self._marks), until):
+                mark = torch.cuda.Event(external=True)  # type: ignore[no-untyped-call]
+                mark.record()
+                self._marks.append(mark)
+            return
         # Every rank sends the buckets in this order, whichever order its gradients come in.
         for bucket in self._buckets[len(self._handles) : until]:
             self._handles.append(self._world.start_sum(bucket))

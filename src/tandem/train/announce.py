@@ -18,6 +18,7 @@ from tandem.train.capacity import Layout
 from tandem.train.learner import Learner
 from tandem.train.schedule import describe_schedule
 from tandem.train.state import TrainState
+from tandem.train.way import Way
 
 __all__ = ["batches_planned", "recipe_mark", "run_started", "training_started"]
 
@@ -45,6 +46,7 @@ def training_started(
     learner: Learner,
     plan: UpdatePlan,
     shape: BatchShape,
+    way: Way,
 ) -> TrainingStarted:
     """All is built, and the first step comes."""
     max_steps = recipe.train.max_steps
@@ -66,6 +68,8 @@ def training_started(
         target_tokens_per_update=recipe.batch.target_tokens,
         max_tokens=recipe.train.max_tokens or 0,
         max_minutes=recipe.train.max_minutes or 0.0,
+        way=way.name,
+        way_reason=way.reason,
     )
 
 

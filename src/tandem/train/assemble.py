@@ -56,6 +56,7 @@ from tandem.train.seeds import derived_seed
 from tandem.train.state import TrainState
 from tandem.train.step import TrainingStep
 from tandem.train.validate import PROBE, VALID, Validator
+from tandem.train.way import Way, choose_way, record_way
 from tandem.translate.translator import Translator
 
 __all__ = ["Options", "train_rank"]
@@ -151,7 +152,14 @@ def _train(place: _Place) -> str:
         if store is not None:
             stack.callback(store.close)
         start = _resume(place, data, learner, store)
-        shape = _choose_shape(place, data, learner, start)
+        way = choose_way(
+            learner,
+            data.plan.shards,
+            smoothing=place.recipe.train.label_smoothing,
+            clock=PhaseClock(place.world.device),
+        )
+        shape = _choose_shape(place, data, learner, start=start, way=way)
+        way = record_way(way, data.plan.shards, shape)
         stream = BatchStream(
             data.plan,
             start=start.state.cursor,
@@ -161,7 +169,7 @@ def _train(place: _Place) -> str:
             device=str(place.world.device),
         )
         stack.enter_context(stream)
-        run = _build_run(place, data, learner, start=start, shape=shape, stream=stream, store=store)
+        run = _build_run(place, data, learner, start=start, shape=shape, stream=stream, store=store, way=way)
         started = training_started(
             place.recipe,
             place.world,
@@ -170,6 +178,7 @@ def _train(place: _Place) -> str:
             learner=learner,
             plan=data.plan,
             shape=shape,
+            way=way,
         )
         planned = batches_planned(
             data.prepared, data.plan, epoch=start.state.cursor.epoch, layout=shape.layout
@@ -230,15 +239,15 @@ def _resume(place: _Place, data: _Data, learner: Learner, store: CheckpointStore
     return _Start(state=state, facts=facts, resumed_from=held["folder"])
 
 
-def _choose_shape(place: _Place, data: _Data, learner: Learner, start: _Start) -> BatchShape:
+def _choose_shape(place: _Place, data: _Data, learner: Learner, *, start: _Start, way: Way) -> BatchShape:
     world, options = place.world, place.options
+    layout = layout_for(place.recipe, world.device, learner.precision.name, fused=way.name != "plain")
     same = maybe_same_shape(start.facts.get(BATCHES, {}), world)
-    if same is not None and options.batch_tokens is None:
+    if same is not None and same.layout == layout and options.batch_tokens is None:
         return same
-    layout = layout_for(place.recipe, world.device, learner.precision.name)
     tokens = options.batch_tokens or choose_capacity(place.recipe, world.device)
     if options.fit:
-        tokens = find_capacity(learner, data.plan.shards, layout, device=world.device)
+        tokens = find_capacity(way.learn, data.plan.shards, layout, buckets=learner.buckets)
     shape = build_shape(data.plan, layout=layout, world=world, capacity_tokens=tokens)
     if options.fit:
         memory = torch.cuda.max_memory_allocated(world.device)
@@ -262,9 +271,9 @@ def _build_run(
     shape: BatchShape,
     stream: BatchStream,
     store: CheckpointStore | None,
+    way: Way,
 ) -> Run:
-    recipe, world = place.recipe, place.world
-    clock = PhaseClock(world.device)
+    recipe, world, clock = place.recipe, place.world, way.clock
     clockwork = Clockwork(recipe, trained_s=start.state.trained_s)
     keeper = Keeper(
         rules=recipe.checkpoint,
@@ -280,7 +289,7 @@ def _build_run(
         recipe=recipe,
         plan=data.plan,
         stream=stream,
-        step=_build_step(place, learner, clock),
+        step=_build_step(place, learner, way),
         clock=clock,
         asks=lambda: clockwork.asks(stop=bool(place.signals.name), by_clock=world.rank == 0),
         meter=Meter(place.log, clock=clock, lag=LAG_STEPS[world.device.type]),
@@ -302,19 +311,17 @@ def _begin_anew(clock: PhaseClock, note: Callable[[], None]) -> None:
     clock.restart()
 
 
-def _build_step(place: _Place, learner: Learner, clock: PhaseClock) -> TrainingStep:
+def _build_step(place: _Place, learner: Learner, way: Way) -> TrainingStep:
     recipe = place.recipe
     return TrainingStep(
-        learner.model,
+        way.learn,
         world=place.world,
         buckets=learner.buckets,
         optimizer=learner.optimizer,
         precision=learner.precision,
         schedule=build_schedule(recipe.optim, width=recipe.model.width, max_steps=recipe.train.max_steps),
-        pad=learner.model.pad,
-        smoothing=recipe.train.label_smoothing,
         seed=recipe.seed,
-        clock=clock,
+        clock=way.clock,
     )
 
 

@@ -19,7 +19,7 @@ Layout: TypeAlias = Literal["padded", "packed"]
 CPU_TOKENS = 2048
 """Enough for matrix products at full speed, little enough for caches."""
 LEAST_TOKENS = 256
-MOST_TOKENS = 32_768
+MOST_TOKENS = 65_536
 _MULTIPLE = 64
 _SHARE_OF_MEMORY = 0.5
 """Of free memory, for what the estimate counts: what it leaves out fits in the other half."""
@@ -27,9 +27,10 @@ _COPIES = 24
 """Numbers as wide as the model that a layer keeps for backward, for each token."""
 
 
-def layout_for(recipe: Recipe, device: torch.device, precision: str) -> Layout:
-    """Packed rows where packed attention can work: on a GPU, in half precision, without dropout of its own."""
-    can = device.type == "cuda" and precision in ("bf16", "fp16") and not recipe.model.attention_dropout
+def layout_for(recipe: Recipe, device: torch.device, precision: str, *, fused: bool) -> Layout:
+    """Packed rows where packed attention works: on a GPU in half precision, with dropout of its own only if fused."""
+    is_half = device.type == "cuda" and precision in ("bf16", "fp16")
+    can = is_half and (fused or not recipe.model.attention_dropout)
     return "packed" if can else "padded"
 
 

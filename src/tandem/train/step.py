@@ -1,7 +1,6 @@
 """One update on one rank: micro-batches, gradients, their sum over ranks, new weights; nothing is waited for."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, fields
 
 import torch
@@ -9,19 +8,17 @@ from torch import Tensor
 
 from tandem.data.batches.batch import Batch
 from tandem.data.batches.stream import UpdateBatches
-from tandem.model.transformer import Transformer
 from tandem.parallel.buckets import GradientBuckets
 from tandem.parallel.world import World
 from tandem.runlog.event import BatchSplit
 from tandem.telemetry.clock import PhaseClock
 from tandem.train.asked import Asked
-from tandem.train.loss import summed_loss
 from tandem.train.optim import Optimizer
+from tandem.train.passes import Pass
 from tandem.train.precision import Precision
 from tandem.train.schedule import Schedule
 from tandem.train.seeds import derived_seed
 from tandem.train.split import Splitter
-from tandem.train.tokens import to_tokens
 
 __all__ = ["SLOTS", "StepNumbers", "StepResult", "TrainingStep"]
 
@@ -87,27 +84,23 @@ class TrainingStep:
 
     def __init__(
         self,
-        model: Transformer,
+        learn: Pass,
         *,
         world: World,
         buckets: GradientBuckets,
         optimizer: Optimizer,
         precision: Precision,
         schedule: Schedule,
-        pad: int,
-        smoothing: float,
         seed: int,
         clock: PhaseClock,
     ) -> None:
         """The buckets hold the model's parameters and SLOTS slots."""
-        self._model = model
+        self._learn = learn
         self._world = world
         self._buckets = buckets
         self._optimizer = optimizer
         self._precision = precision
         self._schedule = schedule
-        self._pad = pad
-        self._smoothing = smoothing
         self._seed = seed
         self._clock = clock
         self._splitter = Splitter()
@@ -157,29 +150,15 @@ class TrainingStep:
         factor = self._precision.scale / update.target_tokens
         places = [(micro, piece) for micro, pieces in enumerate(cut) for piece in range(len(pieces))]
         for micro, piece in places:
-            torch.manual_seed(derived_seed(self._seed, "dropout", step, self._world.rank, micro, piece))
+            seed = derived_seed(self._seed, "dropout", step, self._world.rank, micro, piece)
+            last = (micro, piece) == places[-1]
             try:
-                self._learn(cut[micro][piece], factor=factor, last=(micro, piece) == places[-1])
+                loss, nll = self._learn(cut[micro][piece], seed=seed, factor=factor, last=last)
             except torch.OutOfMemoryError:
                 return cut[micro][piece]
+            self._buckets.slots[_LOSS] += loss
+            self._buckets.slots[_NLL] += nll
         return None
-
-    def _learn(self, piece: Batch[Tensor], *, factor: Tensor, last: bool) -> None:
-        with self._clock.phase("forward"):
-            batch = piece.map(lambda tensor: tensor.to(self._world.device, non_blocking=True))
-            with self._precision.autocast():
-                states = self._model(*to_tokens(batch))
-                loss, nll = summed_loss(
-                    states,
-                    self._model.output_weight,
-                    batch.labels,
-                    pad=self._pad,
-                    smoothing=self._smoothing,
-                )
-        with self._clock.phase("backward"), self._buckets.sending() if last else nullcontext():
-            loss.backward(factor)  # type: ignore[no-untyped-call]
-        self._buckets.slots[_LOSS] += loss.detach()
-        self._buckets.slots[_NLL] += nll
 
     def _fill_slots(self, asked: Asked, *, splits: int) -> None:
         for slot, number in enumerate((splits, *asked.numbers()), start=_SPLIT):

@@ -99,7 +99,12 @@ def scores(step: int, name: str = "valid") -> TranslationScored:
 
 
 def started(
-    step: int = 0, *, max_steps: int = 1_000, max_tokens: int = 0, max_minutes: float = 0.0
+    step: int = 0,
+    *,
+    max_steps: int = 1_000,
+    max_tokens: int = 0,
+    max_minutes: float = 0.0,
+    way_reason: str = "",
 ) -> TrainingStarted:
     return TrainingStarted(
         step=step,
@@ -119,6 +124,8 @@ def started(
         target_tokens_per_update=TOKENS,
         max_tokens=max_tokens,
         max_minutes=max_minutes,
+        way="plain" if way_reason else "graph",
+        way_reason=way_reason,
     )
 
 

@@ -25,12 +25,13 @@ def base(repository: Path) -> Recipe:
 def test_rows_are_packed_where_there_is_a_kernel_for_it(
     base: Recipe, device: torch.device, precision: str, layout: str
 ) -> None:
-    assert layout_for(base, device, precision) == layout
+    assert layout_for(base, device, precision, fused=False) == layout
 
 
 def test_dropout_inside_attention_needs_padded_rows(repository: Path) -> None:
     recipe = load_recipe(repository / "recipes" / "wmt-ende-base.yaml").recipe
-    assert layout_for(recipe, GPU, "bf16") == "padded"
+    assert layout_for(recipe, GPU, "bf16", fused=False) == "padded"
+    assert layout_for(recipe, GPU, "bf16", fused=True) == "packed"
 
 
 def test_a_shape_is_taken_up_again_by_as_many_ranks_of_the_same_kind() -> None:

@@ -104,7 +104,7 @@ def _sample(state: WatchState, step: int) -> list[str]:
 def _told(event: Event, state: WatchState) -> list[str]:
     match event:
         case TrainingStarted():
-            return [_started(event)]
+            return [_started(event), *_slower(event)]
         case CheckpointWritten():
             size, waited = megabytes(event.bytes), duration(event.blocked_s)
             return [
@@ -123,6 +123,14 @@ def _started(event: TrainingStarted) -> str:
     return (
         f"training starts: {size}, {ranks}, {count(event.target_tokens_per_update)} target tokens an update"
     )
+
+
+def _slower(event: TrainingStarted) -> list[str]:
+    """Whether training goes a slower way than it could."""
+    way = {"plain": "plain operations", "fused": "fused kernels without a CUDA graph"}.get(
+        event.way, event.way
+    )
+    return [f"computing with {way}, which is slower: {event.way_reason}"] if event.way_reason else []
 
 
 def _finished(event: TrainingFinished, state: WatchState) -> str:

@@ -39,6 +39,10 @@ class TrainingStarted(Event):
     """Target tokens after which training ends; 0: no such rule."""
     max_minutes: float = 0.0
     """Minutes of training, over all restarts, after which it ends; 0: no such rule."""
+    way: str = "plain"
+    """How rank 0 computes: with plain operations, fused kernels, or those as a CUDA graph."""
+    way_reason: str = ""
+    """Why not in a faster way; empty where there is nothing to say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

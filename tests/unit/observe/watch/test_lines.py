@@ -24,6 +24,11 @@ def test_a_start_says_with_what() -> None:
     ]
 
 
+def test_a_start_that_goes_a_slower_way_says_why() -> None:
+    lines = told([Teller().tell(started(way_reason="Triton is not installed"))])
+    assert lines[1:] == ["computing with plain operations, which is slower: Triton is not installed"]
+
+
 def test_a_restart_says_from_where() -> None:
     assert told([Teller().tell(started(400))]) == [
         "training goes on after step 400 from checkpoints/step-00000400: 60.9 million parameters, 2 ranks (cuda bf16)"

@@ -1,0 +1,1 @@
+"""Parts of the measurements of training on a GPU."""

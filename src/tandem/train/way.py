@@ -1,0 +1,98 @@
+"""How a rank computes: the fastest way that works here, and why not a faster one."""
+
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Literal
+
+import torch
+
+from tandem.data.batches.batch import PackedBatch
+from tandem.data.batches.shape import BatchShape
+from tandem.data.shards.shardset import ShardSet
+from tandem.telemetry.clock import PhaseClock
+from tandem.train.learner import Learner
+from tandem.train.passes import Pass, PlainPass
+from tandem.train.worst import build_worst
+
+if TYPE_CHECKING:
+    from tandem.train.fused import FusedPass
+
+__all__ = ["Way", "choose_way", "record_way"]
+
+_HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
+_TRIAL_TOKENS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """A way to compute a pass."""
+
+    learn: Pass
+    clock: PhaseClock
+    """That times its phases."""
+    name: Literal["plain", "fused", "graph"]
+    reason: str = ""
+    """Why not a faster one; empty where this is the fastest, or the only one that was meant."""
+
+
+def choose_way(learner: Learner, shards: ShardSet, *, smoothing: float, clock: PhaseClock) -> Way:
+    """Fused kernels on a GPU in half precision, if they can be built there; otherwise plain operations."""
+    plain = Way(
+        learn=PlainPass(
+            learner.model,
+            precision=learner.precision,
+            buckets=learner.buckets,
+            smoothing=smoothing,
+            clock=clock,
+        ),
+        clock=clock,
+        name="plain",
+    )
+    device, precision = learner.model.target_embedding.device, learner.precision.name
+    if device.type != "cuda" or precision not in _HALF:
+        return plain
+    if find_spec("triton") is None:
+        return replace(plain, reason="Triton is not installed")
+    # Only now: where there is no GPU, there may be no Triton.
+    from tandem.train.fused import FusedPass  # noqa: PLC0415
+
+    fused = FusedPass(
+        learner.model,
+        dtype=_HALF[precision],
+        buckets=learner.buckets,
+        smoothing=smoothing,
+        clock=clock,
+    )
+    try:
+        _try(fused, learner, shards)
+    except Exception as error:  # noqa: BLE001  (compilers fail in many ways, and the run can go on without)
+        return replace(plain, reason=f"the fused kernels failed here: {_first_line(error)}")
+    return replace(plain, learn=fused, name="fused")
+
+
+def record_way(way: Way, shards: ShardSet, shape: BatchShape) -> Way:
+    """The same way as a CUDA graph for batches of this shape, where that can be."""
+    if way.name != "fused":
+        return way
+    from tandem.train.fused import FusedPass, GraphedPass  # noqa: PLC0415
+
+    example = build_worst(shards, shape)
+    assert isinstance(way.learn, FusedPass)
+    assert isinstance(example, PackedBatch)
+    try:
+        return replace(way, learn=GraphedPass(way.learn, example), name="graph")
+    except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
+        return replace(way, reason="a batch does not fit into memory as a CUDA graph")
+
+
+def _try(fused: "FusedPass", learner: Learner, shards: ShardSet) -> None:
+    tokens = -(-max(shards.longest_source, shards.longest_target) // _TRIAL_TOKENS) * _TRIAL_TOKENS
+    batch = build_worst(shards, BatchShape(layout="packed", source_tokens=tokens, target_tokens=tokens))
+    fused(batch, seed=0, factor=torch.ones((), device=fused.device), last=False)
+    torch.cuda.synchronize(fused.device)
+    learner.buckets.clear()
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

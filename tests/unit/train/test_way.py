@@ -1,0 +1,88 @@
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+
+from tandem.config import Recipe
+from tandem.data.batches.shape import BatchShape
+from tandem.data.prepared import open_prepared
+from tandem.data.shards.shardset import ShardSet
+from tandem.parallel import SoloWorld
+from tandem.telemetry.clock import PhaseClock
+from tandem.train.learner import Learner
+from tandem.train.way import Way, choose_way, record_way
+
+GPU = torch.device("cuda")
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    learner: Learner
+    shards: ShardSet
+
+    def choose(self) -> Way:
+        device = self.learner.model.target_embedding.device
+        return choose_way(self.learner, self.shards, smoothing=0.1, clock=PhaseClock(device))
+
+
+def build_place(recipe: Recipe, device: torch.device) -> Place:
+    prepared = open_prepared(recipe.prepared_folder)
+    learner = Learner.build(recipe, prepared.subword(), SoloWorld(device=device))
+    return Place(learner=learner, shards=prepared.plan().shards)
+
+
+def test_a_cpu_computes_plainly_and_says_nothing_of_it(micro: Recipe) -> None:
+    place = build_place(micro, torch.device("cpu"))
+    way = place.choose()
+    assert (way.name, way.reason) == ("plain", "")
+    shape = BatchShape(layout="padded", source_tokens=256, target_tokens=256)
+    assert record_way(way, place.shards, shape) is way
+
+
+@pytest.mark.gpu
+@needs_gpu
+def test_a_gpu_replays_fused_kernels(micro: Recipe) -> None:
+    place = build_place(micro, GPU)
+    way = place.choose()
+    assert (way.name, way.reason) == ("fused", "")
+    assert not any(
+        parameter.grad.any() for parameter in place.learner.model.parameters() if parameter.grad is not None
+    )
+    shape = BatchShape(layout="packed", source_tokens=512, target_tokens=512)
+    assert record_way(way, place.shards, shape).name == "graph"
+
+
+@pytest.mark.gpu
+@needs_gpu
+def test_kernels_that_fail_are_done_without_and_the_reason_is_told(
+    micro: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("no such instruction\nand more")
+
+    monkeypatch.setattr("tandem.kernels.norm.forward", fail)
+    way = build_place(micro, GPU).choose()
+    assert (way.name, way.reason) == ("plain", "the fused kernels failed here: no such instruction")
+
+
+@pytest.mark.gpu
+@needs_gpu
+def test_a_gpu_without_triton_computes_plainly(micro: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tandem.train.way.find_spec", lambda _: None)
+    way = build_place(micro, GPU).choose()
+    assert (way.name, way.reason) == ("plain", "Triton is not installed")
+
+
+@pytest.mark.gpu
+@needs_gpu
+def test_a_graph_that_does_not_fit_is_done_without(micro: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise torch.OutOfMemoryError
+
+    place = build_place(micro, GPU)
+    monkeypatch.setattr("tandem.train.fused.GraphedPass.__init__", fail)
+    shape = BatchShape(layout="packed", source_tokens=512, target_tokens=512)
+    way = record_way(place.choose(), place.shards, shape)
+    assert (way.name, way.reason) == ("fused", "a batch does not fit into memory as a CUDA graph")
