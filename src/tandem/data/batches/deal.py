@@ -44,13 +44,15 @@ class Deal:
 
 def deal(update: Update, ranks: int) -> Deal:
     """Deal an update; every rank computes the same deal, so that none has to ask another."""
+    if ranks == 1:
+        return Deal(update=update, rows=np.arange(len(update.pairs))[:, None], granules=update.granules)
     work = (update.source_tokens + update.target_tokens).astype(np.int64)
     bounds = update.granules.tolist()
     load = np.zeros(ranks, np.int64)
     grids: list[NDArray[np.int64]] = []
     for start, stop in pairwise(bounds):
         # The longest sentences differ most: they are all left over, to be weighed one by one.
-        whole = (stop - start) // ranks * ranks if stop < bounds[-1] or ranks == 1 else 0
+        whole = (stop - start) // ranks * ranks if stop < bounds[-1] else 0
         grid = np.arange(start, start + whole).reshape(-1, ranks)
         grid[1::2] = grid[1::2, ::-1]
         hands = work[grid].sum(axis=0)

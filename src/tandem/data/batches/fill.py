@@ -1,15 +1,16 @@
 """Pieces from the shards put into batches."""
 
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tandem.data.batches.batch import Batch, PackedBatch, PaddedBatch
 from tandem.data.batches.deal import Deal
+from tandem.data.batches.plan import Update
 from tandem.data.batches.shape import BatchShape, cut
 from tandem.data.batches.tiles import build_tiles, order_pairs
-from tandem.data.shards.ragged import Ragged, build_spans
+from tandem.data.shards.ragged import Ragged, pick_ended
 from tandem.data.shards.shardset import ShardSet
 from tandem.data.shards.special import SpecialIds
 
@@ -22,11 +23,12 @@ def build_batches(shards: ShardSet, dealt: Deal, *, rank: int, shape: BatchShape
     """The micro-batches of one rank in an update; the same number on every rank, some perhaps empty."""
     batches: list[Batch[Ids]] = []
     for rows in cut(dealt, shape):
-        source, target = shards.gather(dealt.update.pairs[dealt.rank(rank, rows)])
+        places = dealt.rank(rank, rows)
         if shape.layout == "padded":
-            batches.append(build_padded(source, target, special=shards.special))
+            sides = shards.gather(dealt.update.pairs[places])
+            batches.append(build_padded(*sides, special=shards.special))
         else:
-            batches.append(build_packed(source, target, special=shards.special, shape=shape))
+            batches.append(_gather_packed(shards, dealt.update, places=places, shape=shape))
     return tuple(batches)
 
 
@@ -53,34 +55,49 @@ def build_packed(
 ) -> PackedBatch[Ids]:
     """Rows of the shape's size, whatever they hold; pairs stand in the order that fills attention's tiles."""
     order = order_pairs(_count_tokens(source), _count_tokens(target))
-    source, target = _reorder(source, order), _reorder(target, order)
+    sides = (_reorder(side, order, end=special.eos) for side in (source, target))
+    return _lay_out(*sides, special=special, shape=shape)
+
+
+def _gather_packed(
+    shards: ShardSet, update: Update, *, places: NDArray[np.int64], shape: BatchShape
+) -> PackedBatch[Ids]:
+    # The plan knows the lengths: pairs are read in their final order, and pieces are moved only once.
+    order = order_pairs(update.source_tokens[places], update.target_tokens[places])
+    source, target = shards.gather_ended(update.pairs[places[order]])
+    return _lay_out(source, target, special=shards.special, shape=shape)
+
+
+def _lay_out(source: Ragged, target: Ragged, *, special: SpecialIds, shape: BatchShape) -> PackedBatch[Ids]:
+    """Sentences with end marks, in their final order, as rows."""
     tiles = build_tiles(
-        _count_tokens(source),
-        _count_tokens(target),
+        source.lengths,
+        target.lengths,
         source_places=shape.source_tokens,
         target_places=shape.target_tokens,
     )
-    source_ids, source_positions, source_bounds = _pack(source, shape.source_tokens, shape.segments, special)
-    labels, target_positions, target_bounds = _pack(target, shape.target_tokens, shape.segments, special)
-    total = len(target.ids) + len(target)
-    decoder_input = np.full_like(labels, special.pad)
-    decoder_input[1:total] = labels[: max(total - 1, 0)]
-    decoder_input[target_bounds[: len(target)]] = special.bos
+    source_row = _pack(source, shape.source_tokens, segments=shape.segments, pad=special.pad)
+    target_row = _pack(target, shape.target_tokens, segments=shape.segments, pad=special.pad)
+    total = len(target.ids)
+    decoder_input = np.empty_like(target_row.ids)
+    decoder_input[1:total] = target_row.ids[: max(total - 1, 0)]
+    decoder_input[total:] = special.pad
+    decoder_input[target_row.bounds[: len(target)]] = special.bos
     return PackedBatch(
-        source=source_ids,
-        source_positions=source_positions,
-        source_bounds=source_bounds,
+        source=source_row.ids,
+        source_positions=source_row.positions,
+        source_bounds=source_row.bounds,
         decoder_input=decoder_input,
-        labels=labels,
-        target_positions=target_positions,
-        target_bounds=target_bounds,
+        labels=target_row.ids,
+        target_positions=target_row.positions,
+        target_bounds=target_row.bounds,
         source_tiles=tiles.source_tiles,
         target_tiles=tiles.target_tiles,
         tile_counts=tiles.tile_counts,
         source_sentences=tiles.source_sentences,
         target_sentences=tiles.target_sentences,
-        longest_source=_longest(source),
-        longest_target=_longest(target),
+        longest_source=int(source.lengths.max(initial=1)),
+        longest_target=int(target.lengths.max(initial=1)),
         pairs=len(target),
         target_tokens=total,
     )
@@ -94,10 +111,10 @@ def _count_tokens(side: Ragged) -> Ids:
     return side.lengths.astype(np.int32) + 1
 
 
-def _reorder(side: Ragged, order: NDArray[np.int64]) -> Ragged:
+def _reorder(side: Ragged, order: NDArray[np.int64], *, end: int) -> Ragged:
     lengths = side.lengths.astype(np.int64)
     starts = np.cumsum(lengths) - lengths
-    return Ragged(ids=side.ids[build_spans(starts[order], lengths[order])], lengths=lengths[order])
+    return pick_ended(side.ids, starts[order], lengths[order], end=end)
 
 
 def _pad(side: Ragged, special: SpecialIds) -> Ids:
@@ -108,15 +125,22 @@ def _pad(side: Ragged, special: SpecialIds) -> Ids:
     return ids
 
 
-def _pack(side: Ragged, capacity: int, segments: int, special: SpecialIds) -> tuple[Ids, Ids, Ids]:
-    ends = np.cumsum(_count_tokens(side))
-    total = len(side.ids) + len(side)
-    bounds = np.full(segments + 1, total, np.int32)
+class _Row(NamedTuple):
+    ids: Ids
+    positions: Ids
+    bounds: Ids
+
+
+def _pack(side: Ragged, capacity: int, *, segments: int, pad: int) -> _Row:
+    pairs, total = len(side), len(side.ids)
+    bounds = np.empty(segments + 1, np.int32)
     bounds[0] = 0
-    bounds[1 : len(ends) + 1] = ends
-    ids = np.full(capacity, special.pad, np.int32)
-    ids[:total] = special.eos
-    ids[np.arange(len(side.ids)) + np.repeat(np.arange(len(side)), side.lengths)] = side.ids
-    positions = np.zeros(capacity, np.int32)
-    positions[:total] = np.arange(total) - np.repeat(bounds[: len(side)], _count_tokens(side))
-    return ids, positions, bounds
+    bounds[1 : pairs + 1] = side.lengths.cumsum()
+    bounds[pairs + 1 :] = total
+    ids = np.empty(capacity, np.int32)
+    ids[:total] = side.ids
+    ids[total:] = pad
+    positions = np.arange(capacity, dtype=np.int32)
+    positions[:total] -= bounds[:pairs].repeat(side.lengths)
+    positions[total:] = 0
+    return _Row(ids=ids, positions=positions, bounds=bounds)

@@ -10,13 +10,17 @@ from typing import Any, Self
 import torch
 from numpy.typing import NDArray
 
-from tandem.data.batches.batch import Batch
+from tandem.data.batches.batch import Batch, PackedBatch
+from tandem.data.batches.block import in_one_block
 from tandem.data.batches.deal import deal
 from tandem.data.batches.fill import build_batches
 from tandem.data.batches.plan import Cursor, UpdatePlan
 from tandem.data.batches.shape import BatchShape, check_shape
 
 __all__ = ["BatchStream", "UpdateBatches"]
+
+_DEPTH = 4
+"""Updates made ahead: enough for a fast GPU to go on while the plan lays out its next pool of pairs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,7 +46,7 @@ class BatchStream:
         rank: int = 0,
         ranks: int = 1,
         device: str = "cpu",
-        depth: int = 2,
+        depth: int = _DEPTH,
     ) -> None:
         check_shape(shape, plan.shards)
         self._plan = plan
@@ -103,15 +107,18 @@ class BatchStream:
         batches = build_batches(self._plan.shards, dealt, rank=self._rank, shape=self._shape)
         return UpdateBatches(
             cursor=cursor,
-            batches=tuple(batch.map(self._tensor) for batch in batches),
+            batches=tuple(self._to_tensors(batch) for batch in batches),
             pairs=len(update.pairs),
             source_tokens=int(update.source_tokens.sum()),
             target_tokens=int(update.target_tokens.sum()),
         )
 
-    def _tensor(self, array: NDArray[Any]) -> torch.Tensor:
-        tensor = torch.from_numpy(array)
-        return tensor.pin_memory() if self._device.type == "cuda" else tensor
+    def _to_tensors(self, batch: Batch[NDArray[Any]]) -> Batch[torch.Tensor]:
+        if self._device.type != "cuda":
+            return batch.map(torch.from_numpy)
+        if isinstance(batch, PackedBatch):
+            return in_one_block(batch, pinned=True)
+        return batch.map(lambda array: torch.from_numpy(array).pin_memory())
 
 
 def _name_device(device: torch.device) -> torch.device:

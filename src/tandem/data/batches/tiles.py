@@ -3,7 +3,7 @@
 # Shapes: C and D source and target places of a packed row, R the most tiles of a side. All tables are int32.
 
 from dataclasses import dataclass
-from itertools import chain
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,32 +36,38 @@ class RowTiles:
 def order_pairs(source_tokens: Tokens, target_tokens: Tokens) -> Places:
     """The order in which pairs fill tiles best: each, from the longest down, goes where it leaves least room."""
     sizes = np.maximum(source_tokens, target_tokens)
-    by_size = np.argsort(-sizes.astype(np.int64), kind="stable")
-    groups: list[list[int]] = []
-    left: list[tuple[int, int]] = []
-    with_room: list[list[int]] = [[] for _ in range(TILE + 1)]
+    by_size = (-sizes.astype(np.int64)).argsort(kind="stable")
+    # No two pairs of more than half a tile share one: each of these begins a group.
+    alone = int(np.count_nonzero(sizes > TILE // 2))
+    left_source, left_target = (
+        (TILE - tokens[by_size[:alone]]).tolist() for tokens in (source_tokens, target_tokens)
+    )
+    with_room = _stack_groups(TILE - sizes[by_size[:alone]])
     # Bit r stands for a group with room for r tokens more on both sides: the smallest that fits is one bit away.
-    rooms = 0
-    lengths = zip(source_tokens[by_size].tolist(), target_tokens[by_size].tolist(), strict=True)
-    for pair, (source, target) in zip(by_size.tolist(), lengths, strict=True):
-        size = max(source, target)
+    rooms = sum(1 << room for room, groups in enumerate(with_room) if groups)
+    chosen = list(range(alone))
+    rest = (tokens[by_size[alone:]].tolist() for tokens in (sizes, source_tokens, target_tokens))
+    for size, source, target in zip(*rest, strict=True):
         fitting = rooms >> size
         if fitting:
             room = size + (fitting & -fitting).bit_length() - 1
-            group = with_room[room].pop()
-            if not with_room[room]:
+            groups = with_room[room]
+            group = groups.pop()
+            if not groups:
                 rooms ^= 1 << room
-            groups[group].append(pair)
-            left[group] = left[group][0] - source, left[group][1] - target
+            source_room = left_source[group] = left_source[group] - source
+            target_room = left_target[group] = left_target[group] - target
         else:
-            group = len(groups)
-            groups.append([pair])
-            left.append((TILE - source, TILE - target))
-        room = min(left[group])
-        if room > 0:
+            group = len(left_source)
+            source_room, target_room = TILE - source, TILE - target
+            left_source.append(source_room)
+            left_target.append(target_room)
+        chosen.append(group)
+        room = source_room if source_room < target_room else target_room  # noqa: FURB136  (a call is slow here)
+        if room:
             with_room[room].append(group)
             rooms |= 1 << room
-    return np.fromiter(chain.from_iterable(groups), np.int64, len(sizes))
+    return by_size[np.array(chosen, np.int32).argsort(kind="stable")]
 
 
 def most_tiles(own_places: int, other_places: int) -> int:
@@ -91,6 +97,12 @@ def build_tiles(
         source_sentences=_number(source_tokens, source_places),
         target_sentences=_number(target_tokens, target_places),
     )
+
+
+def _stack_groups(rooms: Tokens) -> list[list[int]]:
+    """The numbers of the groups with each room from 0 to TILE; none with 0, which is of no use. Rooms must rise."""
+    bounds = rooms.searchsorted(np.arange(1, TILE + 2)).tolist()
+    return [[], *(list(range(start, stop)) for start, stop in pairwise(bounds))]
 
 
 def _group(source_tokens: Tokens, target_tokens: Tokens) -> list[int]:

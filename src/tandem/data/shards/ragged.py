@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Ragged", "build_spans"]
+__all__ = ["Ragged", "build_spans", "pick_ended"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,6 +38,22 @@ class Ragged:
 
 def build_spans(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """Flat indices of all spans `start … start + length`, one span after another."""
-    ends = np.cumsum(lengths)
+    ends: NDArray[np.int64] = lengths.cumsum()
     total = int(ends[-1]) if len(ends) else 0
-    return np.repeat(starts - (ends - lengths), lengths) + np.arange(total, dtype=np.int64)
+    spans = np.arange(total, dtype=np.int64)
+    spans += (starts - ends + lengths).repeat(lengths)
+    return spans
+
+
+def pick_ended(
+    ids: NDArray[np.integer[Any]], starts: NDArray[np.int64], lengths: NDArray[np.int64], *, end: int
+) -> Ragged:
+    """The sentences at these places of a flat array, each with an end mark, which its length counts."""
+    tokens = lengths + 1
+    spans = build_spans(starts, tokens)
+    ends = tokens.cumsum() - 1
+    # Behind the last sentence there may be nothing to read, and what is read there is overwritten.
+    spans[ends] = 0
+    picked = ids.take(spans) if len(ids) else np.empty(len(spans), ids.dtype)
+    picked[ends] = end
+    return Ragged(ids=picked, lengths=tokens)

@@ -5,8 +5,9 @@ import resource
 import weakref
 from collections.abc import Mapping
 from functools import lru_cache, partial
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from tandem.artefact import read_manifest, settle
 from tandem.data.shards.index import Blocks, read_index
 from tandem.data.shards.part import BLOCK_PAIRS, Part, id_type, open_part, part_name
-from tandem.data.shards.ragged import Ragged, build_spans
+from tandem.data.shards.ragged import Ragged, build_spans, pick_ended
 from tandem.data.shards.special import SpecialIds
 from tandem.errors import TandemError
 
@@ -71,45 +72,61 @@ class ShardSet:
 
     def gather(self, pairs: NDArray[np.int64]) -> tuple[Ragged, Ragged]:
         """Pieces of the source and target sentences of these pairs, in the order asked for."""
-        if len(pairs) and (pairs.min() < 0 or pairs.max() >= len(self)):
+        held = self._hold(pairs)
+        targets = held.starts + held.source
+        return (
+            Ragged(ids=held.ids[build_spans(held.starts, held.source)], lengths=held.source),
+            Ragged(ids=held.ids[build_spans(targets, held.target)], lengths=held.target),
+        )
+
+    def gather_ended(self, pairs: NDArray[np.int64]) -> tuple[Ragged, Ragged]:
+        """The same with an end mark behind each sentence, which its length counts."""
+        held, end = self._hold(pairs), self.special.eos
+        targets = held.starts + held.source
+        return (
+            pick_ended(held.ids, held.starts, held.source, end=end),
+            pick_ended(held.ids, targets, held.target, end=end),
+        )
+
+    def _hold(self, pairs: NDArray[np.int64]) -> "_Held":
+        """Copy whole pairs as they lie in the parts; where each came to lie is told in the order of the request."""
+        by_place = pairs.argsort()
+        pairs = pairs[by_place]
+        if len(pairs) and (pairs[0] < 0 or pairs[-1] >= len(self)):
             raise IndexError(f"pairs are numbered 0 to {len(self) - 1}")
         # Empty parts begin where the next one does: "right" finds the last of them, which holds the pair.
-        numbers = np.searchsorted(self._first_pair, pairs, side="right") - 1
-        by_part = np.argsort(numbers, kind="stable")
-        found, firsts = np.unique(numbers[by_part], return_index=True)
-        stretches = (
-            list(zip(found.tolist(), np.split(by_part, firsts[1:]), strict=True)) if len(pairs) else []
-        )
+        numbers = self._first_pair.searchsorted(pairs, side="right") - 1
+        stretches = _cut(numbers)
+        local = pairs - self._first_pair[numbers]
         source, target, starts = (np.empty(len(pairs), np.int64) for _ in range(3))
-        for number, chosen in stretches:
-            part, local = self._part(number), pairs[chosen] - self._first_pair[number]
-            source[chosen] = part.source_lengths[local]
-            target[chosen] = part.target_lengths[local]
-            starts[chosen] = part.offsets[local]
-        return self._collect(stretches, starts=starts, source=source, target=target)
-
-    def _collect(
-        self,
-        stretches: list[tuple[int, NDArray[np.int64]]],
-        *,
-        starts: NDArray[np.int64],
-        source: NDArray[np.int64],
-        target: NDArray[np.int64],
-    ) -> tuple[Ragged, Ragged]:
-        """Copy whole pairs part by part, then put the two sides in the order of the request."""
+        for number, here in stretches:
+            part, chosen = self._part(number), local[here]
+            source[here] = part.source_lengths.take(chosen)
+            target[here] = part.target_lengths.take(chosen)
+            starts[here] = part.offsets.take(chosen)
         both = source + target
-        held: NDArray[np.unsignedinteger[Any]] = np.empty(int(both.sum()), id_type(self.vocabulary))
-        places = np.empty(len(both), np.int64)
+        spans = build_spans(starts, both)
+        ends = both.cumsum()
+        ids: NDArray[np.unsignedinteger[Any]] = np.empty(len(spans), id_type(self.vocabulary))
         done = 0
-        for number, chosen in stretches:
-            spans = build_spans(starts[chosen], both[chosen])
-            held[done : done + len(spans)] = self._part(number).ids[spans]
-            places[chosen] = done + np.cumsum(both[chosen]) - both[chosen]
-            done += len(spans)
-        return (
-            Ragged(ids=held[build_spans(places, source)], lengths=source),
-            Ragged(ids=held[build_spans(places + source, target)], lengths=target),
-        )
+        for number, here in stretches:
+            end = int(ends[here.stop - 1])
+            ids[done:end] = self._part(number).ids.take(spans[done:end])
+            done = end
+        back = np.empty_like(by_place)
+        back[by_place] = np.arange(len(by_place))
+        return _Held(ids=ids, starts=(ends - both)[back], source=source[back], target=target[back])
+
+
+class _Held(NamedTuple):
+    """Pairs copied out of their parts."""
+
+    ids: NDArray[np.unsignedinteger[Any]]
+    starts: NDArray[np.int64]
+    """Of each pair: its source pieces, then its target pieces."""
+    source: NDArray[np.int64]
+    """Pieces."""
+    target: NDArray[np.int64]
 
 
 def open_shards(folder: Path) -> ShardSet:
@@ -169,6 +186,13 @@ def _open_own(opened: _OpenFolder, sizes: NDArray[np.int64], number: int) -> Par
             f"The shard part {path} does not belong to its index: run `tandem data prepare` again."
         )
     return part
+
+
+def _cut(numbers: NDArray[np.int64]) -> list[tuple[int, slice]]:
+    """Each number of a sorted list, and the stretch of the list that has it."""
+    starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+    bounds = pairwise([*starts.tolist(), len(numbers)])
+    return [(number, slice(*ends)) for number, ends in zip(numbers[starts].tolist(), bounds, strict=True)]
 
 
 def _count_maps() -> int:

@@ -66,6 +66,12 @@ def test_pairs_of_one_row_are_alike(plan: UpdatePlan) -> None:
         assert (side.max(axis=1) - side.min(axis=1)).mean() < 0.15 * side.mean()
 
 
+def test_a_single_rank_gets_every_pair_in_its_place() -> None:
+    dealt = deal(build_update([5, 9, 7, 8], [0, 1, 1, 4]), 1)
+    assert dealt.rows.tolist() == [[0], [1], [2], [3]]
+    assert dealt.granules.tolist() == [0, 1, 1, 4]
+
+
 def test_more_ranks_than_pairs_leave_some_without() -> None:
     dealt = deal(build_update([5, 6, 7], [0, 1, 1, 2, 3]), 8)
     assert sorted(len(dealt.rank(rank)) for rank in range(8)) == [0] * 5 + [1] * 3

@@ -10,7 +10,7 @@ from tandem.data.batches.batch import Batch, PackedBatch, PaddedBatch
 from tandem.data.batches.deal import deal
 from tandem.data.batches.fill import build_batches, build_packed, build_padded
 from tandem.data.batches.plan import Cursor, UpdatePlan
-from tandem.data.batches.shape import BatchShape
+from tandem.data.batches.shape import BatchShape, cut
 from tandem.data.shards.ragged import Ragged
 from tandem.data.shards.shardset import ShardSet
 from tandem.data.shards.special import SpecialIds
@@ -137,3 +137,20 @@ def test_padded_and_packed_batches_hold_the_same_pairs(
         ([*a.tolist(), 2], [1, *b.tolist()], [*b.tolist(), 2]) for a, b in zip(first, second, strict=True)
     ]
     assert held[0] == sorted(expected)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_packed_batches_of_an_update_are_those_of_its_pairs(shards: ShardSet, ranks: int) -> None:
+    shape = BatchShape(layout="packed", source_tokens=512, target_tokens=400)
+    dealt = deal(UpdatePlan(shards, target_tokens=3000, seed=7).update(Cursor()), ranks)
+    for rank in range(ranks):
+        made = build_batches(shards, dealt, rank=rank, shape=shape)
+        parts = [dealt.update.pairs[dealt.rank(rank, rows)] for rows in cut(dealt, shape)]
+        assert len(made) == len(parts) > 1
+        for batch, pairs in zip(made, parts, strict=True):
+            assert isinstance(batch, PackedBatch)
+            expected = build_packed(*shards.gather(pairs), special=shards.special, shape=shape)
+            for array, other in zip(arrays(batch), arrays(expected), strict=True):
+                np.testing.assert_array_equal(array, other)
+            assert batch.longest_source == expected.longest_source
+            assert batch.longest_target == expected.longest_target

@@ -125,6 +125,8 @@ def test_a_pair_that_fits_no_batch_is_said_at_once(plan: UpdatePlan) -> None:
 def test_tensors_for_a_gpu_are_in_pinned_memory(plan: UpdatePlan) -> None:
     (update,) = take(BatchStream(plan, start=Cursor(), shape=PACKED, device="cuda"), 1)
     assert all(tensor.is_pinned() for batch in update.batches for tensor in tensors(batch))
+    for batch in update.batches:
+        assert len({tensor.untyped_storage().data_ptr() for tensor in tensors(batch)}) == 1
     moved = [batch.map(lambda tensor: tensor.to("cuda", non_blocking=True)) for batch in update.batches]
     torch.cuda.synchronize()
     for batch, there in zip(update.batches, moved, strict=True):

@@ -94,6 +94,27 @@ def test_an_order_has_every_pair_once_and_is_the_same_each_time(lengths: Lengths
     assert order_pairs(source, target).tolist() == order.tolist()
 
 
+@given(lengths=LENGTHS)
+def test_a_pair_goes_where_it_leaves_least_room(lengths: Lengths) -> None:
+    groups: list[list[int]] = []
+    rooms: list[tuple[int, int]] = []
+    latest: list[int] = []
+    for step, pair in enumerate(sorted(range(len(lengths)), key=lambda number: -max(lengths[number]))):
+        size = max(lengths[pair])
+        fitting = [group for group, room in enumerate(rooms) if min(room) >= size]
+        if fitting:
+            group = min(fitting, key=lambda group: (min(rooms[group]), -latest[group]))
+        else:
+            group = len(groups)
+            groups.append([])
+            rooms.append((TILE, TILE))
+            latest.append(step)
+        groups[group].append(pair)
+        rooms[group] = rooms[group][0] - lengths[pair][0], rooms[group][1] - lengths[pair][1]
+        latest[group] = step
+    assert order_pairs(*sides(lengths)).tolist() == [pair for group in groups for pair in group]
+
+
 def test_an_order_fills_tiles_with_sentences_like_those_of_news() -> None:
     random = np.random.default_rng(1)
     target = np.clip(random.lognormal(3.2, 0.5, 1100), 1, 64).astype(np.int64)

@@ -43,6 +43,9 @@ def test_any_pairs_in_any_order_come_back(
     source, target = shards.gather(np.array(numbers, np.int64))
     assert rows(source) == [pairs[number][0] for number in numbers]
     assert rows(target) == [pairs[number][1] for number in numbers]
+    source, target = shards.gather_ended(np.array(numbers, np.int64))
+    assert rows(source) == [[*pairs[number][0], shards.special.eos] for number in numbers]
+    assert rows(target) == [[*pairs[number][1], shards.special.eos] for number in numbers]
 
 
 def test_wide_ids_come_back(write_set: WriteSet) -> None:
