@@ -8,7 +8,7 @@ from types import FrameType
 import typer
 
 from tandem import __version__
-from tandem.cli import average, checkpoints, config, data, demo, resume, train, translate, watch
+from tandem.cli import average, checkpoints, config, data, demo, estimate, resume, train, translate, watch
 from tandem.errors import TandemError
 
 __all__ = ["app", "main"]
@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.add_typer(data.app, name="data")
+app.command("estimate")(estimate.estimate)
 app.command("train")(train.train)
 app.command("resume")(resume.resume)
 app.command("watch")(watch.watch)
