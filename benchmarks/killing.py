@@ -5,7 +5,7 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ Kind = Literal["step", "save", "start"]
 
 KINDS: tuple[Kind, ...] = ("step", "save", "start")
 
-_TANDEM = str(Path(sys.executable).with_name("tandem"))
+_TANDEM = (sys.executable, "-m", "tandem")
 _LOOK_S = 0.05
 _LOOK_CLOSELY_S = 0.002
 _STEPS_S = 0.6
@@ -55,17 +55,17 @@ def write_recipe(folder: Path, *, steps: int) -> None:
     (folder / "micro.yaml").write_text(_RECIPE.format(steps=steps, evaluated=steps // 2))
 
 
-def train_alone(folder: Path, run: str, *, workers: int) -> None:
+def train_alone(folder: Path, run: str, how: Sequence[str]) -> None:
     """Train with nothing happening."""
-    with _start(folder, run, workers=workers) as process:
+    with _start(folder, run, how) as process:
         _finish(process)
 
 
-def kill_while_training(folder: Path, run: str, *, workers: int, kills: int, seed: int) -> list[Kill]:
+def kill_while_training(folder: Path, run: str, how: Sequence[str], *, kills: int, seed: int) -> list[Kill]:
     """Train while `kills` workers are killed one after the other, if the run lasts so long."""
     dice = random.Random(seed)  # noqa: S311  (nothing secret is drawn)
     done: list[Kill] = []
-    with _start(folder, run, workers=workers) as process:
+    with _start(folder, run, how) as process:
         victims = _Victims(process, folder / run)
         while len(done) < kills:
             kill = victims.strike(KINDS[len(done) % len(KINDS)], dice)
@@ -82,9 +82,8 @@ def weights(folder: Path, run: str) -> dict[str, bytes]:
     return {f"{newest.name}/{path.name}": path.read_bytes() for path in sorted(newest.glob("*.safetensors"))}
 
 
-def _start(folder: Path, run: str, *, workers: int) -> subprocess.Popen[str]:
-    command = [_TANDEM, "train", "micro.yaml", "--run", run, "--device", "cpu", "--plain"]
-    command += ["--workers", str(workers), "--restarts", "1000"]
+def _start(folder: Path, run: str, how: Sequence[str]) -> subprocess.Popen[str]:
+    command = [*_TANDEM, "train", "micro.yaml", "--run", run, "--plain", "--restarts", "1000", *how]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True

@@ -40,17 +40,18 @@ def main() -> None:
     folder.mkdir(parents=True)
     machine = describe_machine({})
     write_recipe(folder, steps=_STEPS_A_KILL * options.kills)
-    train_alone(folder, "alone", workers=options.workers)
+    how = ["--device", options.device, "--workers", str(options.workers), *options.overrides]
+    train_alone(folder, "alone", how)
     begun = time.monotonic()
-    kills = kill_while_training(
-        folder, "killed", workers=options.workers, kills=options.kills, seed=options.seed
-    )
+    kills = kill_while_training(folder, "killed", how, kills=options.kills, seed=options.seed)
     sums = [_sums(folder, run) for run in ("alone", "killed")]
     result = {
         "date": datetime.now(UTC).date().isoformat(),
         "machine": machine,
         "definitions": _DEFINITIONS,
         "workers": options.workers,
+        "device": options.device,
+        "overrides": options.overrides,
         "seed": options.seed,
         "steps": _STEPS_A_KILL * options.kills,
         "wall_s": round(time.monotonic() - begun, 1),
@@ -58,7 +59,7 @@ def main() -> None:
         "sha256": sums[0],
         "is_identical": sums[0] == sums[1],
     }
-    path = _RESULTS / f"{result['date']}-kills-{machine_slug()}.json"
+    path = options.out / f"{result['date']}-kills-{machine_slug()}.json"
     path.write_text(json.dumps(result, indent=1) + "\n")
     _show(kills, is_identical=sums[0] == sums[1], path=path)
     if sums[0] != sums[1] or len(kills) < options.kills:
@@ -70,6 +71,11 @@ def _read_options() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--out", type=Path, default=_RESULTS, help="folder of the result file")
+    parser.add_argument(
+        "overrides", nargs="*", help="values of the recipe to change, such as model.preset=base"
+    )
     return parser.parse_args()
 
 

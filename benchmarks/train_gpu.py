@@ -29,16 +29,19 @@ from tandem.data.prepared import open_prepared
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.gpu.corpus import Synthetic, prepare_corpus
-from benchmarks.gpu.flops import PEAK_FLOPS, Lengths, training_flops
 from benchmarks.gpu.ours import BareJob, RunJob, measure_bare, measure_run
 from benchmarks.gpu.peers import PEERS, PeerJob, measure_peer
 from benchmarks.machine import describe_machine, machine_slug
 from benchmarks.program import BENCH
 
+from tandem.estimate.flops import Lengths, training_flops
+
 _RESULTS = Path(__file__).parent / "results"
 _PARTS = ("run", "bare", "peers", "stock")
 _RUN, _BARE = "tandem train", "tandem, bare step"
 _MOST_LOST = 0.03
+PEAK_FLOPS = 790e12
+"""What matrix products in bf16 reach on one H200, a second."""
 _REFERENCE_TOKENS = 50_000 * 4 * 128 * 28.0
 """Target tokens of the reference's day: 50,000 steps of four GPUs with 128 pairs each."""
 

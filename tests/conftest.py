@@ -9,9 +9,6 @@ from hypothesis import settings
 
 # Two test processes on two cores: threads of their own would only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Without a GPU, Triton's kernels run in its interpreter; it must know before they are defined.
-if not Path("/dev/nvidiactl").exists():
-    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 IN_CI = os.environ.get("CI") == "true"
@@ -20,12 +17,34 @@ settings.register_profile("tandem", deadline=None, derandomize=IN_CI)
 settings.load_profile("tandem")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--device",
+        choices=("auto", "cpu", "cuda"),
+        default="auto",
+        help="where to test: with cuda a test that finds no GPU fails, with cpu a GPU that is there is left alone",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    device = config.getoption("--device")
+    if device == "cpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    # Without a GPU, Triton's kernels run in its interpreter; it must know before they are defined.
+    if device == "cpu" or not Path("/dev/nvidiactl").exists():
+        os.environ.setdefault("TRITON_INTERPRET", "1")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    if IN_CI and report.skipped and item.get_closest_marker("gpu") is None:
+    is_gpu = item.get_closest_marker("gpu") is not None
+    if report.skipped and is_gpu and item.config.getoption("--device") == "cuda":
+        report.outcome = "failed"
+        report.longrepr = f"skipped, though a GPU was asked for: {report.longrepr}"
+    elif IN_CI and report.skipped and not is_gpu:
         report.outcome = "failed"
         report.longrepr = f"skipped, which CI does not allow: {report.longrepr}"
     return report

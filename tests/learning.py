@@ -70,7 +70,7 @@ def build_learner(
         section, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY, pad=SPECIAL.pad, seed=1
     ).to(world.device)
     buckets = GradientBuckets(list(built.parameters()), world, slots=SLOTS, bucket_bytes=bucket_bytes)
-    optimizer, precise = Optimizer(built, rules), Precision(precision, world.device)
+    optimizer, precise = Optimizer(built, rules, buckets), Precision(precision, world.device)
     clock = PhaseClock(world.device)
     learn = PlainPass(built, precision=precise, buckets=buckets, smoothing=0.1, clock=clock)
     step = TrainingStep(

@@ -19,16 +19,32 @@ def modules_loaded_by(statement: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "module", ["tandem", "tandem.artefact", "tandem.config", "tandem.runlog", "tandem.cli.app"]
+    "module",
+    [
+        "tandem",
+        "tandem.artefact",
+        "tandem.config",
+        "tandem.runlog",
+        "tandem.estimate.memory",
+        "tandem.cli.app",
+    ],
 )
 def test_importing_the_front_door_loads_nothing_heavy(module: str) -> None:
     assert not HEAVY & modules_loaded_by(f"import {module}")
 
 
 @pytest.mark.parametrize(
-    "words", ["--help", "--version", "data --help", "data prepare --help", "config --help"]
+    "words",
+    [
+        "--help",
+        "--version",
+        "data --help",
+        "data prepare --help",
+        "config --help",
+        "estimate recipes/demo.yaml",
+    ],
 )
-def test_help_loads_nothing_heavy(words: str) -> None:
+def test_help_and_arithmetic_load_nothing_heavy(words: str) -> None:
     statement = f"sys.argv = ['tandem', *{words.split()!r}]; from tandem.cli.app import main; main()"
     assert not HEAVY & modules_loaded_by(statement)
 

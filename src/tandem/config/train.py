@@ -30,5 +30,6 @@ class TrainSection(Section):
     label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """Share of probability that the loss wants spread over all pieces instead of the right one."""
 
-    precision: Literal["auto", "fp32", "tf32", "bf16", "fp16"] = "auto"
-    """Numbers to multiply in; `auto` takes bf16 on a GPU that has it, fp16 on one that has not, fp32 on a CPU."""
+    precision: Literal["auto", "fp32", "tf32", "bf16", "fp16", "fp8"] = "auto"
+    """Numbers to multiply in; `auto` takes bf16 on a GPU that has it, fp16 on one that has not, fp32 on a CPU.
+    `fp8` is for the linear maps of a wide model on a GPU that has it, with bf16 for all the rest."""

@@ -2,19 +2,40 @@
 
 # Shapes: N and C query and key places, H heads, K width of a head.
 
-from math import e, log2
+from dataclasses import dataclass
+from math import e, gcd, log2
 
 import torch
 from torch import Tensor
 
-from tandem.kernels.attention_kernels import backward_kernel, forward_kernel
+from tandem.kernels.attention_kernels import (
+    backward_kernel,
+    forward_kernel,
+    long_backward_kernel,
+    long_forward_kernel,
+)
 from tandem.kernels.random import threshold_of
 from tandem.kernels.side import TILE, Side
 
 __all__ = ["Side", "attention_backward", "attention_forward"]
 
-_REGISTERS = {32: 128, 64: 128}
-"""The most that a thread may have, by head width: with fewer of them, more programs wait for memory side by side."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Launch:
+    """How a kernel is run: what it does at once, and with how much of the GPU."""
+
+    heads: int = 1
+    """The most that a program walks one after the other, so that it looks for its tile and its mask once."""
+    stages: int = 1
+    warps: int
+    registers: int | None
+    """The most that a thread may have: with fewer of them, more programs wait for memory side by side."""
+
+
+_FORWARD = _Launch(heads=2, stages=2, warps=4, registers=128)
+_BACKWARD = _Launch(heads=4, stages=3, warps=4, registers=255)
+_LONG_FORWARD = _Launch(warps=4, registers=255)
+_LONG_BACKWARD = _Launch(warps=8, registers=255)
 
 
 def attention_forward(
@@ -37,13 +58,20 @@ def attention_forward(
     places, heads, width = query_NHK.shape
     out_NHK = torch.empty_like(query_NHK, memory_format=torch.contiguous_format)
     log_sums_HN = query_NHK.new_empty((heads, places), dtype=torch.float32)
-    forward_kernel[(heads, _walkers(places))](
+    given = (
         query_NHK, key_CHK, value_CHK, out_NHK, log_sums_HN,
         queries.tiles, queries.counts, len(queries.tiles), queries.sentences, keys.sentences,
         *_strides(query_NHK, key_CHK, value_CHK, out_NHK), places,
         log2(e) * width**-0.5, 1 / (1 - share), seed, site, threshold_of(share),
-        **_compiled(queries, keys, causal=causal, share=share, width=width),
     )  # fmt: skip
+    compiled = _compiled(queries, keys, causal=causal, share=share, width=width)
+    long_forward_kernel[(heads, _long_walkers(places))](
+        *given, **compiled, **_long(_LONG_FORWARD, width=width)
+    )
+    together = gcd(heads, _FORWARD.heads)
+    forward_kernel[(heads // together, _walkers(places))](
+        *given, **compiled, **_whole(_FORWARD, heads=together, width=width)
+    )
     return out_NHK, log_sums_HN
 
 
@@ -67,19 +95,32 @@ def attention_backward(
 ) -> None:
     """Write all of the three gradients, given what forward was given and gave; shapes are as there."""
     places, heads, width = query.shape
-    backward_kernel[(heads, _walkers(len(key)))](
+    numbers = width**-0.5, log2(e) * width**-0.5, 1 / (1 - share), seed, site, threshold_of(share)
+    compiled = _compiled(queries, keys, causal=causal, share=share, width=width)
+    long_backward_kernel[(heads, _long_walkers(len(key)))](
         grad_out_NHK, query, key, value, out, log_sums, grad_query, grad_key, grad_value,
         queries.tiles, queries.counts, len(queries.tiles), queries.sentences,
         keys.tiles, keys.counts, len(keys.tiles), keys.sentences,
         *_strides(grad_out_NHK, query, key, value, out, grad_query, grad_key, grad_value), places,
-        width**-0.5, log2(e) * width**-0.5, 1 / (1 - share), seed, site, threshold_of(share),
-        **_compiled(queries, keys, causal=causal, share=share, width=width),
+        *numbers, **compiled, **_long(_LONG_BACKWARD, width=width),
+    )  # fmt: skip
+    together = gcd(heads, _BACKWARD.heads)
+    backward_kernel[(heads // together, _walkers(len(key)))](
+        grad_out_NHK, query, key, value, log_sums, grad_query, grad_key, grad_value,
+        keys.tiles, keys.counts, len(keys.tiles), queries.sentences, keys.sentences,
+        *_strides(grad_out_NHK, query, key, value, grad_query, grad_key, grad_value), places,
+        *numbers, **compiled, **_whole(_BACKWARD, heads=together, width=width),
     )  # fmt: skip
 
 
 def _walkers(places: int) -> int:
     """Programs a head: a quarter more than full tiles, as some are not; a program may walk several."""
     return -(-places * 5 // (TILE * 4))
+
+
+def _long_walkers(places: int) -> int:
+    """Few enough to be gone at once where there is nothing to do."""
+    return -(-places // (TILE * 4))
 
 
 def _strides(*tensors: Tensor) -> list[int]:
@@ -96,7 +137,21 @@ def _compiled(queries: Side, keys: Side, *, causal: bool, share: float, width: i
         "HAS_DROPOUT": share > 0,
         "K": width,
         "TILE": TILE,
-        "num_warps": 4,
+    }
+
+
+def _whole(launch: _Launch, *, heads: int, width: int) -> dict[str, object]:
+    return {"HEADS": heads, "STAGES": launch.stages, **_limits(launch, width=width)}
+
+
+def _long(launch: _Launch, *, width: int) -> dict[str, object]:
+    # Wider heads leave no room for wider tiles.
+    return {"WIDE": 2 * TILE if width <= 64 else TILE, **_limits(launch, width=width)}
+
+
+def _limits(launch: _Launch, *, width: int) -> dict[str, object]:
+    return {
+        "num_warps": launch.warps,
         "num_stages": 1,
-        "maxnreg": _REGISTERS.get(width),
+        "maxnreg": launch.registers if width <= 64 else None,
     }

@@ -15,9 +15,10 @@ __all__ = ["MOST_COLUMNS", "add_column_sums", "add_partials", "row_programs"]
 MOST_COLUMNS = 256
 """Columns of one program: what the threads of a warp read with 16 bytes each."""
 
-_ROWS = 16
-_PROGRAMS_A_PROCESSOR = 8
-_PARTIALS_AT_ONCE = 256
+_WARPS = 4
+_ROWS_A_WARP = 8
+_PROGRAMS_A_PROCESSOR = 4
+_PARTIALS_AT_ONCE = 512
 _SUMS_AT_ONCE = 16
 
 
@@ -26,10 +27,19 @@ def add_column_sums(y_NC: Tensor, into_C: Tensor) -> None:
     rows, columns = y_NC.shape
     block = min(MOST_COLUMNS, triton.next_power_of_2(columns))
     blocks = triton.cdiv(columns, block)
-    programs = row_programs(triton.cdiv(rows, _ROWS), share=blocks, device=y_NC.device)
+    tiles = triton.cdiv(rows, _WARPS * _ROWS_A_WARP)
+    programs = row_programs(tiles, share=blocks, device=y_NC.device)
     partials_KPC = y_NC.new_empty((1, programs, columns), dtype=torch.float32)
     _partial_sums[programs, blocks](
-        y_NC, partials_KPC, rows, y_NC.stride(0), C=columns, ROWS=_ROWS, COLUMNS=block, num_warps=4
+        y_NC,
+        partials_KPC,
+        rows,
+        y_NC.stride(0),
+        C=columns,
+        WARPS=_WARPS,
+        ROWS=_ROWS_A_WARP,
+        COLUMNS=block,
+        num_warps=_WARPS,
     )
     add_partials(partials_KPC, [into_C])
 
@@ -47,7 +57,7 @@ def add_partials(partials_KPC: Tensor, into: Sequence[Tensor | None]) -> None:
         C=columns,
         ROWS=min(_PARTIALS_AT_ONCE, triton.next_power_of_2(programs)),
         COLUMNS=_SUMS_AT_ONCE,
-        num_warps=4,
+        num_warps=8,
     )
 
 
@@ -66,16 +76,33 @@ def _processors(device: torch.device) -> int:
 
 @triton.jit
 def _partial_sums(
-    y_ptr, partials_ptr, rows, stride, C: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+    y_ptr,
+    partials_ptr,
+    rows,
+    stride,
+    C: tl.constexpr,
+    WARPS: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
 ):
+    # Each warp sums rows of its own, and the next ones are on their way meanwhile.
+    columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)[None, None, :]
+    own_row = tl.arange(0, WARPS)[:, None, None] * ROWS + tl.arange(0, ROWS)[None, :, None]
+    sums = tl.zeros((WARPS, COLUMNS), tl.float32)
+    later = _load(y_ptr, tl.program_id(0) * (WARPS * ROWS) + own_row, columns, rows, stride, C)
+    for tile in range(tl.program_id(0), tl.cdiv(rows, WARPS * ROWS), tl.num_programs(0)):
+        y = later
+        row = (tile + tl.num_programs(0)) * (WARPS * ROWS) + own_row
+        later = _load(y_ptr, row, columns, rows, stride, C)
+        sums += tl.sum(y.to(tl.float32), 1)
     columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
-    sums = tl.zeros((ROWS, COLUMNS), tl.float32)
-    for tile in range(tl.program_id(0), tl.cdiv(rows, ROWS), tl.num_programs(0)):
-        row = tile * ROWS + tl.arange(0, ROWS)
-        places = row.to(tl.int64)[:, None] * stride + columns[None, :]
-        mask = (row < rows)[:, None] & (columns < C)[None, :]
-        sums += tl.load(y_ptr + places, mask=mask, other=0).to(tl.float32)
     tl.store(partials_ptr + tl.program_id(0) * C + columns, tl.sum(sums, 0), mask=columns < C)
+
+
+@triton.jit
+def _load(y_ptr, row, columns, rows, stride, C: tl.constexpr):
+    places = row.to(tl.int64) * stride + columns
+    return tl.load(y_ptr + places, mask=(row < rows) & (columns < C), other=0)
 
 
 @triton.jit

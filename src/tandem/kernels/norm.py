@@ -12,13 +12,15 @@ import triton.language as tl
 from torch import Tensor
 
 from tandem.kernels.columns import MOST_COLUMNS, add_partials, row_programs
-from tandem.kernels.random import kept, threshold_of
+from tandem.kernels.quantize import Quarter, store_quarter
+from tandem.kernels.random import kept, kept_by, keys_of, threshold_of
 
 __all__ = ["Kind", "Normed", "backward", "forward"]
 
 Kind: TypeAlias = Literal["layer", "rms"]
 
 _WARPS = 4
+_BACKWARD_WARPS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,8 +46,12 @@ def forward(
     seed: Tensor,
     site: int,
     dtype: torch.dtype,
+    quarter: Quarter | None = None,
 ) -> Normed:
-    """The sum x + dropout(change + its bias) and its norm in `dtype`; without a change, the sum is x."""
+    """The sum x + dropout(change + its bias) and its norm in `dtype`; without a change, the sum is x.
+
+    The norm also fills a quarter, where there is one.
+    """
     rows, width = x_ND.shape
     sum_ND = x_ND if change_ND is None else torch.empty_like(x_ND)
     normed_ND = torch.empty_like(x_ND, dtype=dtype)
@@ -57,6 +63,8 @@ def forward(
         bias_D,
         sum_ND,
         normed_ND,
+        None if quarter is None else quarter.values,
+        None if quarter is None else quarter.scales,
         seed,
         site,
         threshold_of(share),
@@ -65,7 +73,7 @@ def forward(
         IS_LAYER=kind == "layer",
         EPSILON=epsilon,
         HAS_DROPOUT=share > 0,
-        **_tile(width),
+        **_tile(width, _WARPS),
     )
     return Normed(sum=sum_ND, normed=normed_ND)
 
@@ -91,8 +99,8 @@ def backward(
     grad_x_ND = torch.empty_like(sum_ND)
     is_same = not share and grad_x_ND.dtype == grad_normed_ND.dtype
     grad_change_ND = torch.empty_like(grad_normed_ND) if has_change and not is_same else None
-    tiles = triton.cdiv(rows, _WARPS)
-    programs = row_programs(tiles, device=sum_ND.device, a_processor=4 if width <= 512 else 2)
+    tiles = triton.cdiv(rows, _BACKWARD_WARPS)
+    programs = row_programs(tiles, device=sum_ND.device, a_processor=6 if width <= 512 else 4)
     partials_KPD = sum_ND.new_empty((3, programs, width), dtype=torch.float32)
     _backward[programs,](
         grad_normed_ND,
@@ -112,16 +120,16 @@ def backward(
         HAS_DROPOUT=has_change and share > 0,
         HAS_BIAS=bias_grad_D is not None,
         HAS_CHANGE_BIAS=change_bias_grad_D is not None,
-        **_tile(width),
+        **_tile(width, _BACKWARD_WARPS),
     )
     add_partials(partials_KPD, [weight_grad_D, bias_grad_D, change_bias_grad_D])
     return grad_x_ND, grad_x_ND if has_change and is_same else grad_change_ND
 
 
-def _tile(width: int) -> dict[str, int]:
+def _tile(width: int, warps: int) -> dict[str, int]:
     chunk = min(MOST_COLUMNS, triton.next_power_of_2(width))
     chunks = triton.next_power_of_2(triton.cdiv(width, chunk))
-    return {"D": width, "ROWS": _WARPS, "CHUNKS": chunks, "CHUNK": chunk, "num_warps": _WARPS}
+    return {"D": width, "ROWS": warps, "CHUNKS": chunks, "CHUNK": chunk, "num_warps": warps}
 
 
 @triton.jit
@@ -154,6 +162,8 @@ def _forward(
     bias_ptr,
     sum_ptr,
     normed_ptr,
+    values_ptr,
+    scales_ptr,
     seed_ptr,
     site,
     threshold,
@@ -188,6 +198,8 @@ def _forward(
     if bias_ptr is not None:
         normed += tl.load(bias_ptr + columns, mask=is_column, other=0).to(tl.float32)
     tl.store(normed_ptr + places, normed.to(normed_ptr.dtype.element_ty), mask=mask)
+    if values_ptr is not None:
+        store_quarter(values_ptr, scales_ptr, normed, places, row, mask, rows)
 
 
 @triton.jit(do_not_specialize=["site", "threshold"])
@@ -216,30 +228,31 @@ def _backward(
 ):
     columns = _columns(ROWS, CHUNKS, CHUNK)
     is_column = columns < D
-    weight = tl.load(weight_ptr + columns, mask=is_column, other=0).to(tl.float32)
+    if HAS_DROPOUT:
+        first, second = keys_of(seed_ptr, site)
     weight_sums = tl.zeros((ROWS, CHUNKS, CHUNK), tl.float32)
     bias_sums = tl.zeros((ROWS, CHUNKS, CHUNK), tl.float32)
     change_sums = tl.zeros((ROWS, CHUNKS, CHUNK), tl.float32)
-    # Two tiles are on their way while a third is worked on.
-    for tile in tl.range(tl.program_id(0), tl.cdiv(rows, ROWS), tl.num_programs(0), num_stages=3):
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None, None]
+    next_x, next_grad, next_sum = _load(sum_ptr, grad_normed_ptr, grad_sum_ptr, row, columns, rows, D)
+    for tile in tl.range(tl.program_id(0), tl.cdiv(rows, ROWS), tl.num_programs(0), num_stages=1):
         row = tile * ROWS + tl.arange(0, ROWS)[:, None, None]
         places = row * D + columns
         mask = is_column & (row < rows)
-        x = tl.load(sum_ptr + places, mask=mask, other=0).to(tl.float32)
-        grad = tl.load(grad_normed_ptr + places, mask=mask, other=0).to(tl.float32)
-        if grad_sum_ptr is not None:
-            grad_sum = tl.load(grad_sum_ptr + places, mask=mask, other=0).to(tl.float32)
-        x, scale = _standardise(x, is_column, D, IS_LAYER, EPSILON)
-        weight_sums += grad * x
+        x, grad, grad_sum = next_x.to(tl.float32), next_grad.to(tl.float32), next_sum
+        # The next rows are on their way while these are worked on.
+        row += tl.num_programs(0) * ROWS
+        next_x, next_grad, next_sum = _load(sum_ptr, grad_normed_ptr, grad_sum_ptr, row, columns, rows, D)
+        # Loaded anew for each row, as registers are scarce.
+        weight = tl.load(weight_ptr + columns, mask=is_column, other=0).to(tl.float32)
+        x, scale, shift, along = _centred(x, grad * weight, is_column, D, IS_LAYER, EPSILON)
+        weight_sums += grad * scale * x
         if HAS_BIAS:
             bias_sums += grad
-        grad *= weight
-        change = _through_norm(grad, x, D, IS_LAYER) * scale
-        if grad_sum_ptr is not None:
-            change += grad_sum
+        change = grad_sum.to(tl.float32) - shift + x * along + grad * scale * weight
         tl.store(grad_x_ptr + places, change.to(grad_x_ptr.dtype.element_ty), mask=mask)
         if HAS_DROPOUT:
-            change = tl.where(kept(seed_ptr, site, places, threshold), change * factor, 0)
+            change = tl.where(kept_by(first, second, places, threshold), change * factor, 0)
         if grad_change_ptr is not None:
             tl.store(grad_change_ptr + places, change.to(grad_change_ptr.dtype.element_ty), mask=mask)
         if HAS_CHANGE_BIAS:
@@ -252,11 +265,28 @@ def _backward(
 
 
 @triton.jit
-def _through_norm(grad, x, D: tl.constexpr, IS_LAYER: tl.constexpr):
-    grad_x = grad - x * _row_mean(grad * x, D)
+def _load(sum_ptr, grad_normed_ptr, grad_sum_ptr, row, columns, rows, D: tl.constexpr):
+    places = row * D + columns
+    mask = (columns < D) & (row < rows)
+    x = tl.load(sum_ptr + places, mask=mask, other=0)
+    grad = tl.load(grad_normed_ptr + places, mask=mask, other=0)
+    grad_sum = tl.zeros_like(x)
+    if grad_sum_ptr is not None:
+        grad_sum = tl.load(grad_sum_ptr + places, mask=mask, other=0)
+    return x, grad, grad_sum
+
+
+@triton.jit
+def _centred(x, grad, is_column, D: tl.constexpr, IS_LAYER: tl.constexpr, EPSILON: tl.constexpr):
+    """Rows less their mean, their scale, and what their gradient loses everywhere and gains with each x."""
+    shift = 0.0
+    # Sums that need not wait for each other stand together, as their way through a warp is long.
     if IS_LAYER:
-        grad_x -= _row_mean(grad, D)
-    return grad_x
+        mean, shift = _row_mean(x, D), _row_mean(grad, D)
+        x = tl.where(is_column, x - mean, 0)
+    square, along = _row_mean(x * x, D), _row_mean(grad * x, D)
+    scale = tl.rsqrt(square + EPSILON)
+    return x, scale, shift * scale, -along * scale * scale * scale
 
 
 @triton.jit

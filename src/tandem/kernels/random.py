@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-__all__ = ["kept", "threshold_of"]
+__all__ = ["kept", "kept_by", "keys_of", "threshold_of"]
 
 
 def threshold_of(share: float) -> int:
@@ -14,13 +14,26 @@ def threshold_of(share: float) -> int:
 @triton.jit
 def kept(seed_ptr, site, offsets, threshold):
     """Whether each element stays: a block of booleans of the shape of `offsets`, which count below 2**32."""
+    first, second = keys_of(seed_ptr, site)
+    return kept_by(first, second, offsets, threshold)
+
+
+@triton.jit
+def keys_of(seed_ptr, site):
+    """What `kept_by` needs to know of seed and site: a loop makes it once."""
     # Two keys enter at two points of the hash, so that two sites or seeds are not shifted copies of each other.
     first = _mix(tl.load(seed_ptr).to(tl.uint32, bitcast=True) + site.to(tl.uint32) * 0x9E3779B9)
     second = _mix(tl.load(seed_ptr + 1).to(tl.uint32, bitcast=True) ^ first)
-    bits = offsets.to(tl.uint32) ^ first
-    bits = (bits ^ (bits >> 16)) * 0x7FEB352D
+    return first ^ (first >> 16), second
+
+
+@triton.jit
+def kept_by(first, second, offsets, threshold):
+    """Like `kept`, by the keys."""
+    bits = offsets.to(tl.uint32)
+    bits = (bits ^ (bits >> 16) ^ first) * 0x7FEB352D
+    # The upper bits decide, and they are mixed best: no more is done to the lower ones.
     bits = (bits ^ (bits >> 15) ^ second) * 0x846CA68B
-    bits = bits ^ (bits >> 16)
     return bits >= threshold.to(tl.uint32)
 
 

@@ -41,14 +41,11 @@ class GradientBuckets:
         """Slots are numbers of the caller's that are summed with the last bucket."""
         self._world = world
         self._parameters = tuple(reversed(parameters))
-        places = _lay_out(self._parameters)
+        self._places = places = _lay_out(self._parameters)
         total = -(-places[-1] // _ROW) * _ROW
         flat = torch.zeros(total + slots, dtype=torch.float32, device=world.device)
-        self._flat, self._gradients, self.slots = flat, flat[:total], flat[total:]
-        self._views = tuple(
-            flat[place : place + parameter.numel()].view(parameter.shape)
-            for parameter, place in zip(self._parameters, places, strict=False)
-        )
+        self._flat, self.gradients, self.slots = flat, flat[:total], flat[total:]
+        self._views = self.views(flat)
         limit = (bucket_bytes or _choose_bytes(total * _NUMBER_BYTES)) // _NUMBER_BYTES
         self._bucket_of, starts = _fill(places, limit)
         self._bucket_of_parameter: dict[Tensor, int] = dict(
@@ -68,6 +65,14 @@ class GradientBuckets:
 
     def __len__(self) -> int:
         return len(self._buckets)
+
+    def views(self, flat: Tensor) -> dict[Tensor, Tensor]:
+        """By parameter: its part of a tensor that is laid out like `gradients`."""
+        starts = zip(self._parameters, self._places, strict=False)
+        return {
+            parameter: flat[start : start + parameter.numel()].view(parameter.shape)
+            for parameter, start in starts
+        }
 
     def clear(self) -> None:
         """Begin an update: all gradients and slots are zero."""
@@ -140,13 +145,13 @@ class GradientBuckets:
     def norm(self) -> Tensor:
         """The norm of the whole gradient, on the device."""
         # Row by row: one fp32 sum over 61 million squares was seen to be 0.5 % short on a CPU.
-        norms = torch.linalg.vector_norm(self._gradients.view(-1, _ROW), dim=1)
+        norms = torch.linalg.vector_norm(self.gradients.view(-1, _ROW), dim=1)
         norm: Tensor = torch.linalg.vector_norm(norms)
         return norm
 
     def _attach(self) -> None:
-        for parameter, view, bucket in zip(self._parameters, self._views, self._bucket_of, strict=True):
-            parameter.grad = None if bucket < self._dropped else view
+        for parameter, bucket in zip(self._parameters, self._bucket_of, strict=True):
+            parameter.grad = None if bucket < self._dropped else self._views[parameter]
 
     def _complete(self) -> int:
         """Buckets from the first on that have all gradients; the last one waits for its slots."""

@@ -245,7 +245,7 @@ def _choose_shape(place: _Place, data: _Data, learner: Learner, *, start: _Start
     same = maybe_same_shape(start.facts.get(BATCHES, {}), world)
     if same is not None and same.layout == layout and options.batch_tokens is None:
         return same
-    tokens = options.batch_tokens or choose_capacity(place.recipe, world.device)
+    tokens = options.batch_tokens or choose_capacity(place.recipe, world.device, fused=way.name != "plain")
     if options.fit:
         tokens = find_capacity(way.learn, data.plan.shards, layout, buckets=learner.buckets)
     shape = build_shape(data.plan, layout=layout, world=world, capacity_tokens=tokens)

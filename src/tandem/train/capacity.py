@@ -10,6 +10,7 @@ from tandem.artefact import JsonValue
 from tandem.config import Recipe
 from tandem.data.batches.plan import UpdatePlan
 from tandem.data.batches.shape import BatchShape, check_shape, fit_packed
+from tandem.estimate.memory import SPARE, RankMemory
 from tandem.parallel.world import World
 
 __all__ = ["Layout", "build_shape", "choose_capacity", "describe_shape", "layout_for", "maybe_same_shape"]
@@ -19,28 +20,22 @@ Layout: TypeAlias = Literal["padded", "packed"]
 CPU_TOKENS = 2048
 """Enough for matrix products at full speed, little enough for caches."""
 LEAST_TOKENS = 256
-MOST_TOKENS = 65_536
 _MULTIPLE = 64
-_SHARE_OF_MEMORY = 0.5
-"""Of free memory, for what the estimate counts: what it leaves out fits in the other half."""
-_COPIES = 24
-"""Numbers as wide as the model that a layer keeps for backward, for each token."""
 
 
 def layout_for(recipe: Recipe, device: torch.device, precision: str, *, fused: bool) -> Layout:
     """Packed rows where packed attention works: on a GPU in half precision, with dropout of its own only if fused."""
-    is_half = device.type == "cuda" and precision in ("bf16", "fp16")
+    is_half = device.type == "cuda" and precision in ("bf16", "fp16", "fp8")
     can = is_half and (fused or not recipe.model.attention_dropout)
     return "packed" if can else "padded"
 
 
-def choose_capacity(recipe: Recipe, device: torch.device) -> int:
-    """Tokens a side of a micro-batch that surely fits, by a rule of thumb."""
+def choose_capacity(recipe: Recipe, device: torch.device, *, fused: bool = True) -> int:
+    """Tokens a side of a micro-batch that surely fits beside what is on the device already, by the estimate."""
     if device.type != "cuda":
         return CPU_TOKENS
     free, _ = torch.cuda.mem_get_info(device)
-    tokens = int(free * _SHARE_OF_MEMORY / _bytes_per_token(recipe)) // _MULTIPLE * _MULTIPLE
-    return max(LEAST_TOKENS, min(MOST_TOKENS, tokens))
+    return max(LEAST_TOKENS, RankMemory.of(recipe, fused=fused).largest_tokens(free * (1 - SPARE)))
 
 
 def build_shape(plan: UpdatePlan, *, layout: Layout, world: World, capacity_tokens: int) -> BatchShape:
@@ -72,12 +67,3 @@ def maybe_same_shape(held: Mapping[str, Any], world: World) -> BatchShape | None
 
 def _equipment(world: World) -> dict[str, JsonValue]:
     return {"ranks": world.size, "device": world.device.type}
-
-
-def _bytes_per_token(recipe: Recipe) -> float:
-    """Of what backward needs, for a source and a target token together."""
-    model = recipe.model
-    number_bytes = 4 if recipe.train.precision in ("fp32", "tf32") else 2
-    layers = model.encoder_layers + 1.5 * model.decoder_layers
-    numbers = _COPIES * model.width + 3 * model.feed_forward * (2 if model.gated else 1)
-    return number_bytes * layers * numbers

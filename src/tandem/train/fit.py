@@ -10,6 +10,7 @@ from tandem.data.batches.batch import Batch
 from tandem.data.batches.shape import BatchShape
 from tandem.data.shards.shardset import ShardSet
 from tandem.errors import TandemError
+from tandem.estimate.memory import MOST_TOKENS
 from tandem.parallel.buckets import GradientBuckets
 from tandem.train.capacity import Layout
 from tandem.train.passes import Pass
@@ -18,7 +19,7 @@ from tandem.train.worst import build_worst
 __all__ = ["find_capacity", "fits", "largest_that"]
 
 STEP_TOKENS = 256
-LARGEST_TOKENS = 131_072
+LARGEST_TOKENS = MOST_TOKENS
 _SPARE = 0.9
 """Of what fitted: memory is in more pieces later in a run than now."""
 

@@ -1,12 +1,13 @@
 """Forward and backward of one micro-batch on a GPU: fused kernels, replayed as CUDA graphs where shapes allow."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 
 import torch
 from torch import Tensor
 
 from tandem.data.batches.batch import Batch, PackedBatch
+from tandem.data.batches.block import in_one_block
 from tandem.model.fused.transformer import FusedTransformer
 from tandem.model.tokens import PackedTokens
 from tandem.model.transformer import Transformer
@@ -25,12 +26,13 @@ class FusedPass:
         self,
         model: Transformer,
         *,
-        dtype: torch.dtype,
+        halves: Mapping[Tensor, Tensor],
         buckets: GradientBuckets,
         smoothing: float,
         clock: PhaseClock,
+        fp8: bool = False,
     ) -> None:
-        self._fused = FusedTransformer(model, dtype=dtype, on_gradient=buckets.note)
+        self._fused = FusedTransformer(model, halves=halves, on_gradient=buckets.note, fp8=fp8)
         self._pad = model.pad
         self._smoothing = smoothing
         self.device = model.target_embedding.device
@@ -73,7 +75,12 @@ class GraphedPass:
         """Records a pass over the example, whose gradients are cleared; any finite batch of the shape will do."""
         self._eager = eager
         device = eager.device
-        self._batch = example.map(lambda tensor: tensor.to(device))
+        held = in_one_block(example.map(Tensor.numpy), pinned=False)
+        self._block = _block_of(held).to(device)
+        self._batch = held.map(
+            lambda tensor: self._block.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+        )
+        self._places = _places(self._batch)
         self._seed = torch.zeros(2, dtype=torch.int32, device=device)
         self._factor = torch.ones((), device=device)
         self._copying = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
@@ -86,11 +93,12 @@ class GraphedPass:
         self, batch: Batch[Tensor], *, seed: int, factor: Tensor, last: bool
     ) -> tuple[Tensor, Tensor]:
         """Replay for a batch of the recorded shape; others, such as halves of one, go the way of single launches."""
-        if not isinstance(batch, PackedBatch) or not _is_alike(batch, self._batch):
+        if not isinstance(batch, PackedBatch) or _places(batch) != self._places:
             return self._eager(batch, seed=seed, factor=factor, last=last)
         clock = self._eager.clock
         with clock.phase("forward"):
-            self._bring(batch, seed)
+            self._bring(batch)
+            self._seed.copy_(_seed_tensor(seed), non_blocking=True)
             self._factor.copy_(factor)
             self._forward.replay()
         with clock.phase("backward"):
@@ -99,18 +107,14 @@ class GraphedPass:
             self._eager.buckets.send_marked(self._marks)
         return self._sums
 
-    def _bring(self, batch: PackedBatch[Tensor], seed: int) -> None:
+    def _bring(self, batch: PackedBatch[Tensor]) -> None:
         """Copy to the device beside the computation that is still going on there."""
         computing = torch.cuda.current_stream()
         with torch.cuda.stream(self._copying):
-            brought = [
-                tensor.to(self._eager.device, non_blocking=True)
-                for tensor in (*_tensors(batch), _seed_tensor(seed))
-            ]
+            brought = _block_of(batch).to(self._eager.device, non_blocking=True)
         computing.wait_stream(self._copying)
-        for tensor in brought:
-            tensor.record_stream(computing)
-        torch._foreach_copy_([*_tensors(self._batch), self._seed], brought)
+        brought.record_stream(computing)
+        self._block.copy_(brought)
 
     def _warm_up(self) -> None:
         # Kernels are compiled and libraries opened before anything is recorded.
@@ -139,11 +143,19 @@ def _seed_tensor(seed: int) -> Tensor:
     return tensor.pin_memory() if torch.cuda.is_available() else tensor
 
 
-def _tensors(batch: PackedBatch[Tensor]) -> list[Tensor]:
-    held: list[Tensor] = []
-    batch.map(held.append)
-    return held
+def _block_of(batch: PackedBatch[Tensor]) -> Tensor:
+    """All of the memory that a batch in one block lies in."""
+    block = torch.empty(0, dtype=torch.int32, device=batch.source.device)
+    return block.set_(batch.source.untyped_storage())
 
 
-def _is_alike(batch: PackedBatch[Tensor], other: PackedBatch[Tensor]) -> bool:
-    return all(one.shape == two.shape for one, two in zip(_tensors(batch), _tensors(other), strict=True))
+def _places(batch: PackedBatch[Tensor]) -> list[tuple[object, ...]]:
+    """Where the tensors of a batch lie, seen from the first one's memory."""
+    first = batch.source.untyped_storage().data_ptr()
+    found: list[tuple[object, ...]] = []
+    batch.map(
+        lambda tensor: found.append(
+            (tensor.shape, tensor.storage_offset(), tensor.untyped_storage().data_ptr() - first)
+        )
+    )
+    return found

@@ -39,10 +39,11 @@ class Learner:
             pad=subword.target.special.pad,
             seed=derived_seed(recipe.seed, "weights"),
         ).to(world.device)
+        buckets = GradientBuckets(list(model.parameters()), world, slots=SLOTS)
         return cls(
             model=model,
-            buckets=GradientBuckets(list(model.parameters()), world, slots=SLOTS),
-            optimizer=Optimizer(model, recipe.optim),
+            buckets=buckets,
+            optimizer=Optimizer(model, recipe.optim, buckets),
             precision=Precision(recipe.train.precision, world.device),
         )
 

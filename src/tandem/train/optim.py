@@ -10,11 +10,10 @@ from torch import Tensor, nn
 from tandem.config import OptimSection
 from tandem.errors import TandemError
 from tandem.parallel.buckets import GradientBuckets
+from tandem.train.adam import build_adam
 
 __all__ = ["Applied", "Optimizer"]
 
-_MOMENTS = {"first_moment": "exp_avg", "second_moment": "exp_avg_sq"}
-"""Our names in a checkpoint, and torch's."""
 _CLIP_EPSILON = 1e-6
 
 
@@ -34,40 +33,37 @@ class Optimizer:
     Weight decay is for matrices, embeddings among them; biases and norms have none.
     """
 
-    def __init__(self, model: nn.Module, section: OptimSection) -> None:
+    def __init__(self, model: nn.Module, section: OptimSection, buckets: GradientBuckets) -> None:
+        """The model's weights move into one flat tensor that is laid out like the buckets."""
         self._parameters = dict(model.named_parameters())
+        self._buckets = buckets
         self._clip_norm = section.clip_norm
-        self._decay = section.ema_decay
-        self._adam = torch.optim.AdamW(
-            _groups(self._parameters, section.weight_decay),
-            lr=0.0,
-            betas=(section.beta1, section.beta2),
-            eps=section.epsilon,
-            fused=True,
-        )
-        # Made now, so that the first step needs no more memory than any other.
-        for parameter in self._parameters.values():
-            steps = torch.zeros((), dtype=torch.float32, device=parameter.device)
-            moments = {theirs: torch.zeros_like(parameter) for theirs in _MOMENTS.values()}
-            self._adam.state[parameter] = {"step": steps, **moments}
-        kept = self._parameters if self._decay else {}
-        self._averages = {name: parameter.detach().clone() for name, parameter in kept.items()}
+        self._weight_decay = section.weight_decay
+        self._ema_decay = section.ema_decay
+        self._weights = torch.zeros_like(buckets.gradients)
+        for parameter, view in buckets.views(self._weights).items():
+            parameter.data = view.copy_(parameter.data)
+        self._adam = build_adam(self._weights, buckets.gradients, section)
+        self._halves: Tensor | None = None
+        self._average = self._weights.clone() if self._ema_decay else None
+        self._averages = {} if self._average is None else self._named(self._average)
 
     @torch.no_grad()
-    def step(self, buckets: GradientBuckets, *, step: int, learning_rate: float, scale: Tensor) -> Applied:
+    def step(self, *, step: int, learning_rate: float, scale: Tensor) -> Applied:
         """Apply gradients that were made of a loss times `scale`; all of it is queued, nothing waited for."""
-        norm = buckets.norm() / scale
+        norm = self._buckets.norm() / scale
         skipped = (~norm.isfinite()).float()
         excess = ((norm + _CLIP_EPSILON) / self._clip_norm).clamp(min=1.0) if self._clip_norm else 1.0
-        # The fused kernel divides by the one and does nothing where the other is 1: torch's own loss scaler uses it so.
-        self._adam.grad_scale, self._adam.found_inf = scale * excess, skipped  # type: ignore[attr-defined]
-        for group in self._adam.param_groups:
-            group["lr"] = learning_rate
-        self._adam.step()
-        if self._averages:
+        if self._weight_decay:
+            matrices: list[Tensor] = [each for each in self._parameters.values() if each.ndim > 1]
+            torch._foreach_mul_(matrices, 1 - learning_rate * self._weight_decay * (1 - skipped))
+        self._adam.step(
+            learning_rate=learning_rate, divisor=scale * excess, skipped=skipped, halves=self._halves
+        )
+        if self._average is not None:
             # An average over few steps must not remember the random weights that it began with.
-            keep = min(self._decay, (1 + step) / (10 + step))
-            torch._foreach_lerp_(list(self._averages.values()), list(self._parameters.values()), 1 - keep)
+            keep = min(self._ema_decay, (1 + step) / (10 + step))
+            self._average.lerp_(self._weights, 1 - keep)
         return Applied(norm=norm, skipped=skipped)
 
     def weights_for_translation(self) -> dict[str, Tensor]:
@@ -85,36 +81,37 @@ class Optimizer:
 
     def state_tensors(self) -> dict[str, Tensor]:
         """What a checkpoint must keep besides `weights_for_translation`; not copies."""
-        named = self._parameters.items()
-        state = self._adam.state
+        moments = {"first_moment": self._adam.first, "second_moment": self._adam.second}
         tensors = {
-            f"{ours}.{name}": state[parameter][theirs]
-            for ours, theirs in _MOMENTS.items()
-            for name, parameter in named
+            f"{moment}.{name}": tensor
+            for moment, flat in moments.items()
+            for name, tensor in self._named(flat).items()
         }
         # Of the weights themselves a checkpoint would otherwise have only the average.
         raw = {f"weight.{name}": self._parameters[name].detach() for name in self._averages}
-        return tensors | raw | {"steps": next(iter(state.values()))["step"]}
+        return tensors | raw | {"steps": self._adam.steps}
 
     @torch.no_grad()
     def load(self, tensors: Mapping[str, Tensor], *, weights: Mapping[str, Tensor]) -> None:
         """Go on from what `state_tensors` and `weights_for_translation` gave, to the bit; the model's weights too."""
         _fill(self.weights_for_translation(), weights)
         _fill(self.state_tensors(), tensors)
-        for held in self._adam.state.values():
-            held["step"].copy_(tensors["steps"])
+        if self._halves is not None:
+            self._halves.copy_(self._weights)
+
+    def halves(self, dtype: torch.dtype) -> dict[Tensor, Tensor]:
+        """By parameter: copies in half precision, which every step from now on renews."""
+        self._halves = self._weights.to(dtype)
+        return self._buckets.views(self._halves)
+
+    def _named(self, flat: Tensor) -> dict[str, Tensor]:
+        views = self._buckets.views(flat)
+        return {name: views[parameter] for name, parameter in self._parameters.items()}
 
     def _swap(self) -> None:
         for name, average in self._averages.items():
             parameter = self._parameters[name]
             parameter.data, average.data = average.data, parameter.data
-
-
-def _groups(parameters: Mapping[str, nn.Parameter], decay: float) -> list[dict[str, object]]:
-    matrices = [parameter for parameter in parameters.values() if parameter.ndim > 1]
-    vectors = [parameter for parameter in parameters.values() if parameter.ndim <= 1]
-    groups = ((matrices, decay), (vectors, 0.0))
-    return [{"params": members, "weight_decay": rate} for members, rate in groups if members]
 
 
 def _fill(own: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> None:

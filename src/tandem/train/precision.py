@@ -11,7 +11,7 @@ from tandem.errors import TandemError
 
 __all__ = ["Precision", "PrecisionName", "SkipWatch"]
 
-PrecisionName: TypeAlias = Literal["auto", "fp32", "tf32", "bf16", "fp16"]
+PrecisionName: TypeAlias = Literal["auto", "fp32", "tf32", "bf16", "fp16", "fp8"]
 
 FIRST_SCALE = 2.0**16
 GROWTH_STEPS = 2000
@@ -20,7 +20,11 @@ SMALLEST_SCALE = 2.0**-10
 """A true gradient overflows fp16 at no such scale: what still does is broken."""
 SKIPPED_LIMIT = 50
 
-_AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
+FP8_CAPABILITY = (8, 9)
+"""Of the first GPUs that multiply in fp8."""
+
+# Outside of the fused linear maps, fp8 is bf16.
+_AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp8": torch.bfloat16}
 
 
 class Precision:
@@ -99,8 +103,19 @@ def _resolve(name: PrecisionName, device: torch.device) -> str:
     on_gpu = device.type == "cuda"
     if name == "tf32" and not on_gpu:
         raise TandemError("train.precision tf32 is of GPUs, but this is a CPU: make it fp32 or auto.")
+    if name == "fp8":
+        _check_fp8(device)
     if name != "auto":
         return name
     if not on_gpu:
         return "fp32"
     return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"
+
+
+def _check_fp8(device: torch.device) -> None:
+    wanted = "train.precision fp8 is of GPUs with compute capability 8.9 or more"
+    if device.type != "cuda":
+        raise TandemError(f"{wanted}, but this is a CPU: make it fp32 or auto.")
+    major, minor = torch.cuda.get_device_capability(device)
+    if (major, minor) < FP8_CAPABILITY:
+        raise TandemError(f"{wanted}, but this one has {major}.{minor}: make it bf16 or auto.")

@@ -167,7 +167,7 @@ class TrainingStep:
 
     def _apply(self, step: int, learning_rate: float) -> Tensor:
         scale = self._precision.scale
-        applied = self._optimizer.step(self._buckets, step=step, learning_rate=learning_rate, scale=scale)
+        applied = self._optimizer.step(step=step, learning_rate=learning_rate, scale=scale)
         numbers = torch.cat([self._buckets.slots, torch.stack([applied.norm, applied.skipped, scale])])
         self._precision.update(applied.skipped)
         return numbers

@@ -9,6 +9,7 @@ import torch
 from tandem.data.batches.batch import PackedBatch
 from tandem.data.batches.shape import BatchShape
 from tandem.data.shards.shardset import ShardSet
+from tandem.errors import TandemError
 from tandem.telemetry.clock import PhaseClock
 from tandem.train.learner import Learner
 from tandem.train.passes import Pass, PlainPass
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Way", "choose_way", "record_way"]
 
-_HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
+_HALF = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp8": torch.bfloat16}
 _TRIAL_TOKENS = 64
+_FP8_SIDES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +38,17 @@ class Way:
 
 
 def choose_way(learner: Learner, shards: ShardSet, *, smoothing: float, clock: PhaseClock) -> Way:
-    """Fused kernels on a GPU in half precision, if they can be built there; otherwise plain operations."""
+    """Fused kernels on a GPU in half precision or fp8, if they can be built there; otherwise plain operations.
+
+    Nothing but fused kernels multiplies in fp8: where that is asked for and they cannot be had, TandemError says why.
+    """
+    way = _choose(learner, shards, smoothing=smoothing, clock=clock)
+    if learner.precision.name == "fp8" and way.name == "plain":
+        raise TandemError(f"train.precision fp8 cannot be had here, as {way.reason}: make it bf16 or auto.")
+    return way
+
+
+def _choose(learner: Learner, shards: ShardSet, *, smoothing: float, clock: PhaseClock) -> Way:
     plain = Way(
         learn=PlainPass(
             learner.model,
@@ -53,15 +65,18 @@ def choose_way(learner: Learner, shards: ShardSet, *, smoothing: float, clock: P
         return plain
     if find_spec("triton") is None:
         return replace(plain, reason="Triton is not installed")
+    if precision == "fp8" and (odd := _odd_side(learner)):
+        return replace(plain, reason=f"it takes sides that 16 divides, and {odd}")
     # Only now: where there is no GPU, there may be no Triton.
     from tandem.train.fused import FusedPass  # noqa: PLC0415
 
     fused = FusedPass(
         learner.model,
-        dtype=_HALF[precision],
+        halves=learner.optimizer.halves(_HALF[precision]),
         buckets=learner.buckets,
         smoothing=smoothing,
         clock=clock,
+        fp8=precision == "fp8",
     )
     try:
         _try(fused, learner, shards)
@@ -92,6 +107,13 @@ def _try(fused: "FusedPass", learner: Learner, shards: ShardSet) -> None:
     fused(batch, seed=0, factor=torch.ones((), device=fused.device), last=False)
     torch.cuda.synchronize(fused.device)
     learner.buckets.clear()
+
+
+def _odd_side(learner: Learner) -> str:
+    """What keeps the model's matrices from fp8; empty where nothing does."""
+    section = learner.model.section
+    sides = {"model.width": section.width, "model.feed_forward": section.feed_forward}
+    return " and ".join(f"{name} is {side}" for name, side in sides.items() if side % _FP8_SIDES)
 
 
 def _first_line(error: Exception) -> str:

@@ -23,6 +23,7 @@ ROWS: dict[str, tuple[list[int], list[int], int, int]] = {
     "random lengths": (RANDOM[0], RANDOM[1], 7, 0),
     "pairs that fill tiles to the edge": ([64, 32, 30, 2], [64, 30, 32, 2], 0, 0),
     "long sentences": ([65, 128, 3], [70, 20, 130], 3, 70),
+    "pairs about as long as two tiles": ([127, 129, 128], [128, 65, 1], 0, 0),
     "only one side long": ([66, 5], [64, 8], 0, 1),
     "more tiles than programs": ([33] * 6, [33] * 6, 0, 0),
     "short sources of long targets": ([2, 3], [300, 4], 0, 2),
@@ -196,6 +197,17 @@ def test_every_precision_and_width_of_heads_agrees(dtype: torch.dtype, width: in
         assert_close(given, gradient.nan_to_num())
 
 
+@pytest.mark.parametrize("heads", [1, 3, 8])
+def test_any_number_of_heads_is_walked(heads: int) -> None:
+    problem = build(([40, 20, 67], [30, 31, 9], 2, 5), "across", heads=heads)
+    expected, inputs = problem.expected()
+    grad = torch.randn(expected.shape, device=DEVICE).to(DTYPES[0])
+    wanted = torch.autograd.grad((expected.nan_to_num() * grad).sum(), inputs)
+    assert_close(problem.forward()[0], expected.nan_to_num())
+    for given, gradient in zip(problem.backward(grad), wanted, strict=True):
+        assert_close(given, gradient.nan_to_num())
+
+
 def dropout_factors(problem: Problem, *, share: float, seed: Tensor) -> Tensor:
     """[H, N, C] what each chance was multiplied with, seen by even attention over values that are unit vectors."""
     width = problem.query.shape[-1]
@@ -220,7 +232,7 @@ def dropout_factors(problem: Problem, *, share: float, seed: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_backward_drops_what_forward_dropped(kind: str) -> None:
-    problem = build(([20, 30, 66], [25, 10, 12], 3, 1), kind)
+    problem = build(([20, 30, 66, 130], [25, 10, 12, 70], 3, 1), kind)
     seed = torch.randint(-(2**31), 2**31 - 1, (2,), dtype=torch.int32, device=DEVICE)
     factors = dropout_factors(problem, share=0.3, seed=seed)
     expected, inputs = problem.expected((factors > 0) / 0.7)

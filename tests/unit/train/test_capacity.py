@@ -6,8 +6,16 @@ import torch
 
 from tandem.config import Recipe, load_recipe
 from tandem.data.batches.shape import BatchShape
+from tandem.estimate.memory import MOST_TOKENS, RankMemory
 from tandem.parallel import SoloWorld
-from tandem.train.capacity import describe_shape, layout_for, maybe_same_shape
+from tandem.train.capacity import (
+    CPU_TOKENS,
+    LEAST_TOKENS,
+    choose_capacity,
+    describe_shape,
+    layout_for,
+    maybe_same_shape,
+)
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
 SHAPE = BatchShape(layout="padded", source_tokens=512, target_tokens=640)
@@ -41,3 +49,32 @@ def test_a_shape_is_taken_up_again_by_as_many_ranks_of_the_same_kind() -> None:
     assert maybe_same_shape(held, replace(world, size=2)) is None
     assert maybe_same_shape(held, replace(world, device=GPU)) is None
     assert maybe_same_shape({}, world) is None
+
+
+def test_a_cpu_takes_what_its_caches_like(base: Recipe) -> None:
+    assert choose_capacity(base, CPU) == CPU_TOKENS
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_a_gpu_takes_what_fits_beside_what_lies_there_and_leaves_a_tenth(
+    base: Recipe, fused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = 20 * 10**9
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _device: (free, 10 * free))
+    tokens = choose_capacity(base, GPU, fused=fused)
+    memory = RankMemory.of(base, fused=fused)
+    needed = [memory.pass_bytes(source_tokens=each, target_tokens=each) for each in (tokens, tokens + 64)]
+    assert needed[0] <= 0.9 * free < needed[1]
+
+
+def test_plain_operations_leave_room_for_less(base: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _device: (20 * 10**9, 80 * 10**9))
+    assert choose_capacity(base, GPU, fused=False) < choose_capacity(base, GPU, fused=True)
+
+
+@pytest.mark.parametrize(("free", "tokens"), [(10**6, LEAST_TOKENS), (10**12, MOST_TOKENS)])
+def test_neither_the_smallest_nor_the_largest_gpu_goes_past_the_bounds(
+    base: Recipe, free: int, tokens: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _device: (free, free))
+    assert choose_capacity(base, GPU) == tokens

@@ -10,14 +10,19 @@ from torch import Tensor
 
 from tandem.config import ModelSection
 from tandem.data.batches.batch import Batch, PackedBatch
+from tandem.data.batches.block import in_one_block
 from tandem.model import build_model
 from tandem.parallel import GradientBuckets, SoloWorld
 from tandem.telemetry.clock import PhaseClock
 from tandem.train.fused import FusedPass, GraphedPass
 from tandem.train.passes import Pass, PlainPass
-from tandem.train.precision import Precision
+from tandem.train.precision import FP8_CAPABILITY, Precision
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+has_fp8 = pytest.mark.skipif(
+    DEVICE.type == "cuda" and torch.cuda.get_device_capability() < FP8_CAPABILITY,
+    reason="needs a CPU or a GPU with fp8",
+)
 VARIANTS: list[dict[str, Any]] = [
     {},
     {"norm_place": "post"},
@@ -52,8 +57,15 @@ class Bench:
             self.model, precision=precision, buckets=self.buckets, smoothing=0.1, clock=self.clock
         )
 
-    def fused(self, dtype: torch.dtype = torch.float32) -> FusedPass:
-        return FusedPass(self.model, dtype=dtype, buckets=self.buckets, smoothing=0.1, clock=self.clock)
+    def fused(self, dtype: torch.dtype = torch.float32, *, fp8: bool = False) -> FusedPass:
+        halves: dict[Tensor, Tensor] = {each: each.detach().to(dtype) for each in self.model.parameters()}
+        return FusedPass(
+            self.model, halves=halves, buckets=self.buckets, smoothing=0.1, clock=self.clock, fp8=fp8
+        )
+
+    def fused_fp8(self) -> FusedPass:
+        """With what fp8 has beside it on this device."""
+        return self.fused(torch.bfloat16 if DEVICE.type == "cuda" else torch.float32, fp8=True)
 
     def learn(self, learn: Pass, batch: Batch[Tensor], *, seed: int = 1) -> tuple[Tensor, dict[str, Tensor]]:
         """Loss and likelihood, and all gradients."""
@@ -142,17 +154,57 @@ def test_every_parameter_is_announced_once_its_gradient_is_complete(monkeypatch:
 
 @pytest.mark.gpu
 @pytest.mark.skipif(DEVICE.type != "cuda", reason="needs a GPU")
-def test_a_graph_replays_what_single_launches_do_for_any_batch_of_its_shape() -> None:
+def test_a_graph_replays_what_single_launches_do_for_any_batch_of_its_shape(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     bench = Bench(dropout=0.2)
     eager = bench.fused(torch.bfloat16)
-    example, batch = draw(BATCH), draw([(9, 9)] * 12)
-    assert isinstance(example, PackedBatch)
+    example, batch = (
+        in_one_block(drawn.map(Tensor.numpy), pinned=True)
+        for drawn in (draw(BATCH), draw([(9, 9)] * 12))
+        if isinstance(drawn, PackedBatch)
+    )
     graphed = GraphedPass(eager, example)
     for each in (batch, example):
-        sums, gradients = bench.learn(graphed, each, seed=5)
         expected_sums, expected = bench.learn(eager, each, seed=5)
+        with monkeypatch.context() as patch:
+            patch.setattr(FusedPass, "__call__", None)
+            sums, gradients = bench.learn(graphed, each, seed=5)
         assert torch.equal(sums, expected_sums)
         assert all(torch.equal(gradient, expected[name]) for name, gradient in gradients.items())
+
+
+@has_fp8
+@pytest.mark.parametrize("variant", VARIANTS[:3], ids=lambda variant: "-".join(map(str, variant.values())))
+def test_fp8_points_where_fp32_does(variant: dict[str, Any]) -> None:
+    bench = Bench(**variant)
+    batch = draw(BATCH)
+    sums, gradients = bench.learn(bench.fused_fp8(), batch)
+    expected_sums, expected = bench.learn(bench.plain(), batch)
+    torch.testing.assert_close(sums, expected_sums, rtol=1e-2, atol=1e-1)
+    assert not torch.equal(sums, expected_sums)
+    assert gradients.keys() == expected.keys()
+    flat, expected_flat = (torch.cat([each.flatten() for each in some.values()]) for some in (gradients, expected))
+    assert torch.cosine_similarity(flat, expected_flat, dim=0) > 0.99
+    for name, gradient in gradients.items():
+        near = torch.cosine_similarity(gradient.flatten(), expected[name].flatten(), dim=0)
+        # Softmax takes no notice of what all keys have in common, so that bias gets nothing but noise.
+        assert near > 0.9 or name.endswith(("query_key_value.bias", "key_value.bias")), name
+
+
+@has_fp8
+def test_fp8_repeats_itself_to_the_bit_and_follows_the_weights() -> None:
+    bench = Bench(dropout=0.2)
+    learn, batch = bench.fused_fp8(), draw(BATCH)
+    first, again = (bench.learn(learn, batch, seed=4) for _ in range(2))
+    assert torch.equal(first[0], again[0])
+    assert all(torch.equal(gradient, again[1][name]) for name, gradient in first[1].items())
+    with torch.no_grad():
+        for parameter in bench.model.parameters():
+            parameter.mul_(1.5)
+    expected, _ = bench.learn(bench.fused_fp8(), batch, seed=4)
+    halves = learn.halves  # type: ignore[attr-defined]
+    assert expected[0] != first[0][0]
 
 
 @pytest.mark.gpu

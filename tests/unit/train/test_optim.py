@@ -21,7 +21,7 @@ class Trial:
         self.model = nn.Sequential(nn.Linear(5, 7), nn.LayerNorm(7), nn.Linear(7, 3))
         world = SoloWorld(device=torch.device("cpu"))
         self.buckets = GradientBuckets(list(self.model.parameters()), world, slots=1)
-        self.optimizer = Optimizer(self.model, OptimSection(**(RULES | optim)))
+        self.optimizer = Optimizer(self.model, OptimSection(**(RULES | optim)), self.buckets)
 
     def step(self, step: int, *, scale: float = 1.0, planted: float | None = None) -> Applied:
         self.buckets.clear()
@@ -30,9 +30,7 @@ class Trial:
             gradient = next(self.model.parameters()).grad
             assert gradient is not None
             gradient[0, 0] = planted
-        return self.optimizer.step(
-            self.buckets, step=step, learning_rate=0.01 / step, scale=torch.tensor(scale)
-        )
+        return self.optimizer.step(step=step, learning_rate=0.01 / step, scale=torch.tensor(scale))
 
     def weights(self) -> list[Tensor]:
         return [parameter.detach().clone() for parameter in self.model.parameters()]

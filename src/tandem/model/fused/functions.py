@@ -11,6 +11,7 @@ from torch.autograd import Function
 
 from tandem.kernels import activation, embedding, norm
 from tandem.kernels.attention import attention_backward, attention_forward
+from tandem.kernels.quantize import Quarter, empty_quarter, finished
 from tandem.kernels.side import Side
 from tandem.model.fused.weights import HalfLinear, Weight
 
@@ -24,6 +25,7 @@ __all__ = [
     "Joint",
     "Linear",
     "Lookup",
+    "Maps",
     "Norm",
     "Rotate",
     "Sides",
@@ -56,6 +58,8 @@ class Joint:
     change_bias: Weight | None
     dropout: Dropout
     norm: Norm
+    fp8: bool
+    """Whether the norm is wanted in fp8 as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -70,6 +74,15 @@ class Inner:
     def is_epilogue(self) -> bool:
         """Whether the matrix product can do it on the way out."""
         return self.kind == "relu" and not self.gated and not self.dropout.share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Maps:
+    """A feed-forward: two maps and what lies between them."""
+
+    first: HalfLinear
+    inner: Inner
+    second: HalfLinear
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -140,10 +153,13 @@ class AddNorm(Function):
     """The residual stream takes a change in, and is normalised for the next sublayer."""
 
     @staticmethod
-    def forward(ctx: Any, x_ND: Tensor, change_ND: Tensor | None, joint: Joint) -> tuple[Tensor, Tensor]:
-        """The stream and its norm, [N, D] each."""
+    def forward(
+        ctx: Any, x_ND: Tensor, change_ND: Tensor | None, joint: Joint
+    ) -> tuple[Tensor, Tensor, Quarter | None]:
+        """The stream and its norm, [N, D] each; the norm in fp8, where it is wanted."""
         ctx.set_materialize_grads(False)
         bias, place = joint.change_bias, joint.norm
+        quarter = empty_quarter(x_ND) if joint.fp8 else None
         result = norm.forward(
             x_ND,
             change_ND,
@@ -153,17 +169,22 @@ class AddNorm(Function):
             kind=place.kind,
             epsilon=place.epsilon,
             dtype=place.weight.half.dtype,
+            quarter=quarter,
             **_dropped(joint.dropout),
         )
         ctx.save_for_backward(result.sum)
         ctx.joint, ctx.has_change = joint, change_ND is not None
-        return result.sum if change_ND is not None else x_ND.view_as(x_ND), result.normed
+        stream_ND = result.sum if change_ND is not None else x_ND.view_as(x_ND)
+        return stream_ND, result.normed, finished(quarter) if quarter else None
 
     @staticmethod
-    def backward(ctx: Any, grad_sum: Tensor | None, grad_normed: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(
+        ctx: Any, grad_sum: Tensor | None, grad_normed: Tensor, _: None
+    ) -> tuple[Tensor | None, ...]:
         """Of the stream before, and of the change."""
         (sum_ND,) = ctx.saved_tensors
-        bias, place = ctx.joint.change_bias, ctx.joint.norm
+        joint: Joint = ctx.joint
+        bias, place = joint.change_bias, joint.norm
         grad_x, grad_change = norm.backward(
             grad_normed,
             grad_sum,
@@ -175,7 +196,7 @@ class AddNorm(Function):
             weight_grad_D=place.weight.gradient,
             bias_grad_D=None if place.bias is None else place.bias.gradient,
             change_bias_grad_D=None if bias is None else bias.gradient,
-            **_dropped(ctx.joint.dropout),
+            **_dropped(joint.dropout),
         )
         for weight in (place.weight, place.bias, bias):
             if weight is not None:
@@ -187,54 +208,62 @@ class Linear(Function):
     """A linear map with its bias, or without it where the next kernel adds it."""
 
     @staticmethod
-    def forward(ctx: Any, x_ND: Tensor, linear: HalfLinear, bias: bool) -> Tensor:
+    def forward(ctx: Any, x_ND: Tensor, quarter: Quarter | None, linear: HalfLinear, bias: bool) -> Tensor:
         """[N, F]"""
         ctx.save_for_backward(x_ND)
         ctx.linear, ctx.bias = linear, bias
-        return linear.with_bias(x_ND) if bias else linear.without_bias(x_ND)
+        return linear.with_bias(x_ND, quarter) if bias else linear.without_bias(x_ND, quarter)
 
     @staticmethod
     def backward(ctx: Any, grad_NF: Tensor) -> tuple[Tensor | None, ...]:
         """Of the input."""
         (x_ND,) = ctx.saved_tensors
         linear: HalfLinear = ctx.linear
-        linear.learn(grad_NF, x_ND, bias=ctx.bias)
-        return linear.back(grad_NF), None, None
+        quarter = linear.learn_bias(grad_NF) if ctx.bias else None
+        linear.learn(grad_NF, x_ND)
+        return linear.back(grad_NF, quarter), None, None, None
 
 
 class FeedForward(Function):
     """Both maps and what lies between them; the second one's bias is left to the next kernel."""
 
     @staticmethod
-    def forward(ctx: Any, x_ND: Tensor, first: HalfLinear, second: HalfLinear, inner: Inner) -> Tensor:
+    def forward(ctx: Any, x_ND: Tensor, quarter: Quarter | None, maps: Maps) -> Tensor:
         """[N, D]"""
-        ctx.first, ctx.second, ctx.inner = first, second, inner
+        ctx.maps = maps
+        inner = maps.inner
         if inner.is_epilogue:
-            active_NF = first.rectified(x_ND)
+            active_NF, active_quarter = maps.first.rectified(x_ND, quarter)
             ctx.save_for_backward(x_ND, active_NF, active_NF)
-            return second.without_bias(active_NF)
-        raw = first.with_bias(x_ND)
+            return maps.second.without_bias(active_NF, active_quarter)
+        raw = maps.first.with_bias(x_ND, quarter)
         active_NF = activation.forward(raw, kind=inner.kind, gated=inner.gated, **_dropped(inner.dropout))
         ctx.save_for_backward(x_ND, raw, active_NF)
-        return second.without_bias(active_NF)
+        return maps.second.without_bias(active_NF, None)
 
     @staticmethod
     def backward(ctx: Any, grad_ND: Tensor) -> tuple[Tensor | None, ...]:
         """Of the input."""
         x_ND, raw, active_NF = ctx.saved_tensors
-        first, second, inner = ctx.first, ctx.second, ctx.inner
-        second.learn(grad_ND, active_NF, bias=False)
-        grad_raw = activation.backward(
-            second.back(grad_ND),
-            raw,
-            kind=inner.kind,
-            gated=inner.gated,
-            bias_grad_I=first.bias.gradient,
-            **_dropped(inner.dropout),
-        )
+        maps: Maps = ctx.maps
+        first, second, inner = maps.first, maps.second, maps.inner
+        second.learn(grad_ND, active_NF)
+        grad_raw = second.back(grad_ND, None)
+        quarter = None
+        if inner.is_epilogue:
+            quarter = first.unrectified(grad_raw, active_NF, inner.dropout.seed)
+        else:
+            grad_raw = activation.backward(
+                grad_raw,
+                raw,
+                kind=inner.kind,
+                gated=inner.gated,
+                bias_grad_I=first.bias.gradient,
+                **_dropped(inner.dropout),
+            )
         first.bias.complete()
-        first.learn(grad_raw, x_ND, bias=False)
-        return first.back(grad_raw), None, None, None
+        first.learn(grad_raw, x_ND)
+        return first.back(grad_raw, quarter), None, None
 
 
 class Attention(Function):

@@ -1,0 +1,89 @@
+"""Adam over all weights as one flat tensor: PyTorch's fused one, or on a GPU a kernel that also keeps half weights."""
+
+from importlib.util import find_spec
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from tandem.config import OptimSection
+
+__all__ = ["Adam", "build_adam"]
+
+
+class Adam(Protocol):
+    """Both moments of every weight, and how many steps went into them."""
+
+    first: Tensor
+    second: Tensor
+    steps: Tensor
+    """0-dim fp32, on the device, as it does not count steps that were skipped."""
+
+    def step(self, *, learning_rate: float, divisor: Tensor, skipped: Tensor, halves: Tensor | None) -> None:
+        """Divide the gradients and apply them, unless `skipped` is 1; new weights also go to `halves`."""
+        ...
+
+
+def build_adam(weights: Tensor, gradients: Tensor, section: OptimSection) -> Adam:
+    """For flat fp32 weights and gradients that stay where they are."""
+    if weights.is_cuda and find_spec("triton") is not None:
+        return _KernelAdam(weights, gradients, section)
+    return _TorchAdam(weights, gradients, section)
+
+
+class _TorchAdam:
+    def __init__(self, weights: Tensor, gradients: Tensor, section: OptimSection) -> None:
+        self.first, self.second = torch.zeros_like(weights), torch.zeros_like(weights)
+        self.steps = torch.zeros((), dtype=torch.float32, device=weights.device)
+        self._weights = nn.Parameter(weights)
+        self._weights.grad = gradients
+        self._adam = torch.optim.AdamW(
+            [self._weights],
+            lr=0.0,
+            betas=(section.beta1, section.beta2),
+            eps=section.epsilon,
+            weight_decay=0.0,
+            fused=True,
+        )
+        self._adam.state[self._weights] = {
+            "step": self.steps,
+            "exp_avg": self.first,
+            "exp_avg_sq": self.second,
+        }
+
+    def step(self, *, learning_rate: float, divisor: Tensor, skipped: Tensor, halves: Tensor | None) -> None:
+        # The fused kernel divides by the one and does nothing where the other is 1: torch's own loss scaler uses it so.
+        self._adam.grad_scale, self._adam.found_inf = divisor, skipped  # type: ignore[attr-defined]
+        self._adam.param_groups[0]["lr"] = learning_rate
+        self._adam.step()
+        if halves is not None:
+            halves.copy_(self._weights)
+
+
+class _KernelAdam:
+    def __init__(self, weights: Tensor, gradients: Tensor, section: OptimSection) -> None:
+        self.first, self.second = torch.zeros_like(weights), torch.zeros_like(weights)
+        self.steps = torch.zeros((), dtype=torch.float32, device=weights.device)
+        self._weights, self._gradients = weights, gradients
+        self._betas, self._epsilon = (section.beta1, section.beta2), section.epsilon
+
+    def step(self, *, learning_rate: float, divisor: Tensor, skipped: Tensor, halves: Tensor | None) -> None:
+        # Only now: where there is no GPU, there may be no Triton.
+        from tandem.kernels.adam import adam_  # noqa: PLC0415
+
+        self.steps += 1 - skipped
+        # In double precision: one less a power of almost one has few digits left.
+        beta1, beta2 = self._betas
+        steps = self.steps.double()
+        corrections = 1 - beta1**steps, (1 - beta2**steps).sqrt()
+        rate = torch.full_like(divisor, learning_rate)
+        adam_(
+            self._weights,
+            self._gradients,
+            self.first,
+            self.second,
+            numbers=torch.stack([rate, *(each.float() for each in corrections), divisor, skipped]),
+            betas=self._betas,
+            epsilon=self._epsilon,
+            halves=halves,
+        )

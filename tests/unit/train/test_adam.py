@@ -1,0 +1,60 @@
+import pytest
+import torch
+from torch import Tensor
+
+from tandem.config import OptimSection
+from tandem.train.adam import Adam, _KernelAdam, _TorchAdam, build_adam
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+SECTION = OptimSection(beta1=0.9, beta2=0.999, epsilon=1e-9)
+NUMBERS = 1500
+
+
+class Trial:
+    """Flat weights that an Adam changes, with the same gradients for the same step."""
+
+    def __init__(self, kind: type[_KernelAdam | _TorchAdam]) -> None:
+        self.weights = torch.linspace(-1, 1, NUMBERS, device=DEVICE)
+        self.gradients = torch.zeros_like(self.weights)
+        self.halves = self.weights.half()
+        self.adam: Adam = kind(self.weights, self.gradients, SECTION)
+
+    def step(self, number: int, *, skipped: bool = False) -> None:
+        generator = torch.Generator().manual_seed(number)
+        self.gradients.copy_(torch.randn(NUMBERS, generator=generator) * 8)
+        if skipped:
+            self.gradients[7] = torch.nan
+        self.adam.step(
+            learning_rate=1e-3 / number,
+            divisor=torch.tensor(torch.nan if skipped else 8.0, device=DEVICE),
+            skipped=torch.tensor(float(skipped), device=DEVICE),
+            halves=self.halves,
+        )
+
+    def state(self) -> list[Tensor]:
+        return [self.weights, self.adam.first, self.adam.second, self.adam.steps, self.halves]
+
+
+def test_the_kernel_makes_the_steps_of_torch_and_both_count_those_that_were_made() -> None:
+    trials = Trial(_KernelAdam), Trial(_TorchAdam)
+    for trial in trials:
+        for number in range(1, 6):
+            trial.step(number, skipped=number == 3)
+    for mine, reference in zip(trials[0].state(), trials[1].state(), strict=True):
+        assert mine.isfinite().all()
+        torch.testing.assert_close(
+            mine.float(), reference.float(), rtol=1e-5, atol=2e-7 if mine.dtype != torch.half else 1e-3
+        )
+    assert float(trials[0].adam.steps) == 4
+
+
+@pytest.mark.parametrize("kind", [_KernelAdam, _TorchAdam])
+def test_halves_follow_the_weights(kind: type[_KernelAdam | _TorchAdam]) -> None:
+    trial = Trial(kind)
+    trial.step(1)
+    assert torch.equal(trial.halves, trial.weights.half())
+
+
+def test_a_cpu_takes_torch() -> None:
+    weights = torch.zeros(4)
+    assert isinstance(build_adam(weights, torch.zeros(4), SECTION), _TorchAdam)
