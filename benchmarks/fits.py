@@ -37,7 +37,7 @@ from tandem.train.worst import build_worst
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.gpu.corpus import Synthetic, prepare_corpus
-from benchmarks.machine import describe_machine
+from benchmarks.machine import command_line, describe_machine
 from benchmarks.program import BENCH
 
 _RESULTS = Path(__file__).parent / "results"
@@ -85,7 +85,7 @@ def main() -> None:
         "date": datetime.now(UTC).date().isoformat(),
         "machine": describe_machine({}),
         "device": device,
-        "command": " ".join(["fits.py", *sys.argv[1:]]),
+        "command": command_line(),
         "definitions": _DEFINITIONS,
         "all_s": round(time.monotonic() - begun, 1),
         "cases": cases,

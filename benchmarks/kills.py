@@ -59,7 +59,7 @@ def main() -> None:
         "sha256": sums[0],
         "is_identical": sums[0] == sums[1],
     }
-    path = options.out / f"{result['date']}-kills-{machine_slug()}.json"
+    path = options.out / f"{result['date']}-kills-{machine_slug(options.device)}.json"
     path.write_text(json.dumps(result, indent=1) + "\n")
     _show(kills, is_identical=sums[0] == sums[1], path=path)
     if sums[0] != sums[1] or len(kills) < options.kills:

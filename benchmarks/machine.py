@@ -3,6 +3,8 @@
 import os
 import platform
 import re
+import shlex
+import sys
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -11,7 +13,7 @@ from benchmarks.measure import all_cores
 
 from tandem import __version__
 
-__all__ = ["describe_machine", "machine_slug"]
+__all__ = ["command_line", "describe_machine", "machine_slug"]
 
 
 def describe_machine(libraries: Mapping[str, str]) -> dict[str, object]:
@@ -31,9 +33,20 @@ def describe_machine(libraries: Mapping[str, str]) -> dict[str, object]:
     }
 
 
-def machine_slug() -> str:
-    """Return a short name for this kind of machine, fit for a file name: `amd-epyc-2-cores`."""
+def command_line() -> str:
+    """Return how the script was called, without the folders of this machine."""
+    words = [Path(word).name if word.startswith("/") else word for word in sys.argv]
+    return shlex.join([Path(words[0]).name, *words[1:]])
+
+
+def machine_slug(device: str = "cpu") -> str:
+    """Return a short name for this kind of machine, fit for a file name: `amd-epyc-2-cores`, `nvidia-h200`."""
     words = f"{_field(Path('/proc/cpuinfo'), 'model name')} {all_cores()} cores"
+    if device == "cuda":
+        # Only now: most benchmarks do without torch.
+        import torch  # noqa: PLC0415
+
+        words = torch.cuda.get_device_name()
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
 
 

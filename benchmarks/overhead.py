@@ -5,7 +5,6 @@ import json
 import math
 import os
 import random
-import re
 import shutil
 import sys
 import time
@@ -257,8 +256,7 @@ def _describe(trainer: SwitchedTrainer, recipe: Recipe) -> dict[str, object]:
 
 
 def _write_result(result: Mapping[str, Any], options: argparse.Namespace) -> Path:
-    gpu = re.sub("[^a-z0-9]+", "-", result["setting"]["device"].lower())
-    name = f"{result['date']}-overhead-{gpu if options.device == 'cuda' else machine_slug()}.json"
+    name = f"{result['date']}-overhead-{machine_slug(options.device)}.json"
     options.out.mkdir(parents=True, exist_ok=True)
     path: Path = options.out / name
     beside = path.with_suffix(".partial")

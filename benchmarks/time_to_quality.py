@@ -8,7 +8,6 @@ import argparse
 import json
 import lzma
 import math
-import re
 import shlex
 import shutil
 import statistics
@@ -36,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.gpu.corpus import TANDEM
 from benchmarks.gpu.curve import Curve, Point, at_marks, first_below, read_curve
-from benchmarks.machine import describe_machine, machine_slug
+from benchmarks.machine import command_line, describe_machine, machine_slug
 from benchmarks.program import BENCH
 
 _RESULTS = Path(__file__).parent / "results"
@@ -197,7 +196,7 @@ def _judge(run: Path, options: argparse.Namespace) -> dict[str, Any]:
         "date": datetime.now(UTC).date().isoformat(),
         "machine": describe_machine({}),
         "device": started.device,
-        "command": " ".join(["time_to_quality.py", *sys.argv[1:]]),
+        "command": command_line(),
         "train_command": (options.home / "command.txt").read_text(),
         "definitions": _DEFINITIONS,
         "recipe": resolved.model_dump(mode="json", exclude={"data"}),
@@ -306,8 +305,7 @@ def _score(
 
 
 def _write_result(result: Mapping[str, Any], options: argparse.Namespace) -> Path:
-    gpu = re.sub("[^a-z0-9]+", "-", result["device"].lower())
-    name = f"{result['date']}-time-to-quality-{gpu if options.device == 'cuda' else machine_slug()}.json"
+    name = f"{result['date']}-time-to-quality-{machine_slug(options.device)}.json"
     options.out.mkdir(parents=True, exist_ok=True)
     path: Path = options.out / name
     beside = path.with_suffix(".partial")

@@ -6,7 +6,6 @@ On a CPU it runs too, for trying it out: --device cpu --presets tiny --steps 6 -
 import argparse
 import json
 import multiprocessing
-import re
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -31,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.gpu.corpus import Synthetic, prepare_corpus
 from benchmarks.gpu.ours import BareJob, RunJob, measure_bare, measure_run
 from benchmarks.gpu.peers import PEERS, PeerJob, measure_peer
-from benchmarks.machine import describe_machine, machine_slug
+from benchmarks.machine import command_line, describe_machine, machine_slug
 from benchmarks.program import BENCH
 
 from tandem.estimate.flops import Lengths, training_flops
@@ -50,7 +49,7 @@ _DEFINITIONS = {
     "the steps that count",
     "full_target_tokens_per_s": "tandem train: target tokens of the steps that count over the seconds on the wall from "
     "the first to the last of them, with data loading, log, clock and checkpoints",
-    "bare step": "the same step on updates that are on the device already, without loader, log, clock or checkpoints: "
+    "bare step": "the same step on updates that are loaded already, without loader, log, clock or checkpoints: "
     "median of blocks, each timed from an idle device until it is idle again",
     "lost": "1 - full_target_tokens_per_s of the run / target_tokens_per_s of the bare step",
     "mfu": "3 x forward operations of real tokens (products and attention, no padding) a second over 790 TFLOP/s; "
@@ -215,7 +214,7 @@ def _compose(
         "date": datetime.now(UTC).date().isoformat(),
         "machine": machine,
         "device": _device_name(options.device),
-        "command": " ".join(["train_gpu.py", *sys.argv[1:]]),
+        "command": command_line(),
         "definitions": _DEFINITIONS,
         "text": setting,
         "target_tokens_an_update": options.tokens,
@@ -282,8 +281,7 @@ def _peer_versions() -> dict[str, str]:
 
 
 def _write_result(result: Mapping[str, Any], options: argparse.Namespace) -> Path:
-    gpu = re.sub("[^a-z0-9]+", "-", result["device"].lower())
-    name = f"{result['date']}-train-gpu-{gpu if options.device == 'cuda' else machine_slug()}.json"
+    name = f"{result['date']}-train-gpu-{machine_slug(options.device)}.json"
     options.out.mkdir(parents=True, exist_ok=True)
     path: Path = options.out / name
     beside = path.with_suffix(".partial")

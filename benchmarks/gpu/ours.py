@@ -6,7 +6,7 @@ import statistics
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ class RunJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BareJob:
-    """The run's step on updates that are on the device already; `steps` of them are timed."""
+    """The run's step on updates that are loaded already; `steps` of them are timed."""
 
     recipe: Path
     run: Path
@@ -179,13 +179,7 @@ def _load(trainer: SwitchedTrainer, device: torch.device) -> list[UpdateBatches]
         trainer.data.plan, start=trainer.start.cursor, shape=trainer.shape, device=str(device)
     )
     with stream:
-        return [
-            replace(
-                update,
-                batches=tuple(batch.map(lambda held: held.to(device).clone()) for batch in update.batches),
-            )
-            for update in islice(stream, _UPDATES)
-        ]
+        return list(islice(stream, _UPDATES))
 
 
 def _time(step: Any, steps: int, device: torch.device) -> float:

@@ -101,7 +101,8 @@ class Optimizer:
 
     def halves(self, dtype: torch.dtype) -> dict[Tensor, Tensor]:
         """By parameter: copies in half precision, which every step from now on renews."""
-        self._halves = self._weights.to(dtype)
+        if self._halves is None or self._halves.dtype != dtype:
+            self._halves = self._weights.to(dtype)
         return self._buckets.views(self._halves)
 
     def _named(self, flat: Tensor) -> dict[str, Tensor]:

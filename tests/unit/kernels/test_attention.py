@@ -184,6 +184,21 @@ def test_gradients_are_those_of_the_reference(name: str, kind: str) -> None:
         assert_close(given, gradient.nan_to_num())
 
 
+@pytest.mark.parametrize("name", ["long sentences", "pairs about as long as two tiles"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_programs_that_may_hold_little_find_the_same(
+    name: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tandem.kernels.attention._is_roomy", lambda _: False)
+    problem = build(ROWS[name], kind)
+    expected, inputs = problem.expected()
+    grad = torch.randn(expected.shape, device=DEVICE).to(DTYPES[0])
+    wanted = torch.autograd.grad((expected.nan_to_num() * grad).sum(), inputs)
+    assert_close(problem.forward()[0], expected.nan_to_num())
+    for given, gradient in zip(problem.backward(grad), wanted, strict=True):
+        assert_close(given, gradient.nan_to_num())
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("width", [32, 64, 128])
 def test_every_precision_and_width_of_heads_agrees(dtype: torch.dtype, width: int) -> None:

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tandem.kernels import norm
+from tandem.kernels.quantize import empty_quarter, finished
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SITE = 5
@@ -234,3 +235,29 @@ def test_rows_of_zeros_stay_finite() -> None:
     assert by_change is not None
     for tensor in (case.forward().normed, by_x, by_change, *vectors):
         assert bool(tensor.isfinite().all())
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("kind", ["layer", "rms"])
+def test_the_norm_can_be_had_in_fp8_besides(kind: norm.Kind, width: int) -> None:
+    x = torch.randn(7, width, device=DEVICE) * torch.logspace(-2, 2, width, device=DEVICE)
+    room = empty_quarter(x)
+    normed = norm.forward(
+        x,
+        None,
+        change_bias_D=None,
+        weight_D=torch.randn(width, device=DEVICE),
+        bias_D=torch.randn(width, device=DEVICE),
+        kind=kind,
+        epsilon=EPSILON,
+        share=0.0,
+        seed=seed(),
+        site=SITE,
+        dtype=torch.float32,
+        quarter=room,
+    ).normed
+    quarter = finished(room)
+    largest = normed.abs().amax(1, keepdim=True)
+    torch.testing.assert_close(quarter.scales, largest / 448)
+    bound = torch.maximum(normed.abs() * 2**-4, largest * 2**-10 / 448) * (1 + 1e-4)
+    assert ((quarter.values.float() * quarter.scales - normed).abs() <= bound).all()

@@ -174,3 +174,17 @@ def test_a_state_of_another_model_is_refused(
     change(state)
     with pytest.raises(TandemError, match=sentence):
         Trial().optimizer.load(state, weights=weights)
+
+
+def test_half_copies_follow_the_weights_through_steps_and_loads() -> None:
+    trial, other = Trial(), Trial()
+    halves = trial.optimizer.halves(torch.float16)
+    assert trial.optimizer.halves(torch.float16).keys() == halves.keys()
+    trial.step(1)
+    assert all(torch.equal(half, parameter.half()) for parameter, half in halves.items())
+    for step in (1, 2, 3):
+        other.step(step)
+    state, weights = other.save()
+    trial.optimizer.load(state, weights=weights)
+    assert all(torch.equal(half, parameter.half()) for parameter, half in halves.items())
+    assert all(map(torch.equal, trial.weights(), other.weights()))

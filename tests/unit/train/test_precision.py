@@ -17,6 +17,23 @@ def test_tf32_is_refused_where_there_is_none() -> None:
         Precision("tf32", CPU)
 
 
+def test_fp8_is_refused_on_a_cpu() -> None:
+    with pytest.raises(
+        TandemError, match=r"compute capability 8\.9 or more, but this is a CPU: make it fp32"
+    ):
+        Precision("fp8", CPU)
+
+
+@pytest.mark.parametrize("capability", [(8, 6), (7, 5)])
+def test_fp8_is_refused_on_a_gpu_without_it(
+    capability: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.get_device_capability", lambda _: capability)
+    has = ".".join(map(str, capability))
+    with pytest.raises(TandemError, match=rf"but this one has {has}: make it bf16 or auto"):
+        Precision("fp8", torch.device("cuda"))
+
+
 @pytest.mark.parametrize(
     ("name", "dtype"), [("fp32", torch.float32), ("bf16", torch.bfloat16), ("fp16", torch.float16)]
 )

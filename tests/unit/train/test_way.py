@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +9,13 @@ from tandem.config import Recipe
 from tandem.data.batches.shape import BatchShape
 from tandem.data.prepared import open_prepared
 from tandem.data.shards.shardset import ShardSet
+from tandem.errors import TandemError
 from tandem.parallel import SoloWorld
 from tandem.telemetry.clock import PhaseClock
 from tandem.train.learner import Learner
 from tandem.train.way import Way, choose_way, record_way
+
+RecipeWith = Callable[..., Recipe]
 
 GPU = torch.device("cuda")
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -73,6 +77,36 @@ def test_a_gpu_without_triton_computes_plainly(micro: Recipe, monkeypatch: pytes
     monkeypatch.setattr("tandem.train.way.find_spec", lambda _: None)
     way = build_place(micro, GPU).choose()
     assert (way.name, way.reason) == ("plain", "Triton is not installed")
+
+
+@pytest.mark.gpu
+@needs_gpu
+def test_fp8_goes_the_same_way(recipe_with: RecipeWith) -> None:
+    place = build_place(recipe_with("train.precision=fp8"), GPU)
+    way = place.choose()
+    assert (way.name, way.reason) == ("fused", "")
+    assert place.learner.precision.name == "fp8"
+
+
+@pytest.mark.gpu
+@needs_gpu
+def test_fp8_of_odd_matrices_is_refused(recipe_with: RecipeWith) -> None:
+    place = build_place(recipe_with("train.precision=fp8", "model.feed_forward=72"), GPU)
+    with pytest.raises(
+        TandemError, match=r"sides that 16 divides, and model\.feed_forward is 72: make it bf16"
+    ):
+        place.choose()
+
+
+@pytest.mark.gpu
+@needs_gpu
+def test_fp8_without_fused_kernels_is_refused(
+    recipe_with: RecipeWith, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tandem.train.way.find_spec", lambda _: None)
+    place = build_place(recipe_with("train.precision=fp8"), GPU)
+    with pytest.raises(TandemError, match=r"cannot be had here, as Triton is not installed: make it bf16"):
+        place.choose()
 
 
 @pytest.mark.gpu
