@@ -3,6 +3,7 @@
 # Shapes: N and C query and key places, H heads, K width of a head.
 
 from dataclasses import dataclass
+from functools import cache
 from math import e, gcd, log2
 
 import torch
@@ -37,6 +38,9 @@ _BACKWARD = _Launch(heads=4, stages=3, warps=4, registers=255)
 _LONG_FORWARD = _Launch(warps=4, registers=255)
 _LONG_BACKWARD = _Launch(warps=8, registers=255)
 
+_ROOM_BYTES = 160 * 2**10
+"""Shared memory that these may take in all; where there is less, as on GPUs for desks, programs hold less at once."""
+
 
 def attention_forward(
     query_NHK: Tensor,
@@ -66,11 +70,11 @@ def attention_forward(
     )  # fmt: skip
     compiled = _compiled(queries, keys, causal=causal, share=share, width=width)
     long_forward_kernel[(heads, _long_walkers(places))](
-        *given, **compiled, **_long(_LONG_FORWARD, width=width)
+        *given, **compiled, **_long(_LONG_FORWARD, width=width, device=query_NHK.device)
     )
     together = gcd(heads, _FORWARD.heads)
     forward_kernel[(heads // together, _walkers(places))](
-        *given, **compiled, **_whole(_FORWARD, heads=together, width=width)
+        *given, **compiled, **_whole(_FORWARD, heads=together, width=width, device=query_NHK.device)
     )
     return out_NHK, log_sums_HN
 
@@ -102,14 +106,14 @@ def attention_backward(
         queries.tiles, queries.counts, len(queries.tiles), queries.sentences,
         keys.tiles, keys.counts, len(keys.tiles), keys.sentences,
         *_strides(grad_out_NHK, query, key, value, out, grad_query, grad_key, grad_value), places,
-        *numbers, **compiled, **_long(_LONG_BACKWARD, width=width),
+        *numbers, **compiled, **_long(_LONG_BACKWARD, width=width, device=query.device),
     )  # fmt: skip
     together = gcd(heads, _BACKWARD.heads)
     backward_kernel[(heads // together, _walkers(len(key)))](
         grad_out_NHK, query, key, value, log_sums, grad_query, grad_key, grad_value,
         keys.tiles, keys.counts, len(keys.tiles), queries.sentences, keys.sentences,
         *_strides(grad_out_NHK, query, key, value, grad_query, grad_key, grad_value), places,
-        *numbers, **compiled, **_whole(_BACKWARD, heads=together, width=width),
+        *numbers, **compiled, **_whole(_BACKWARD, heads=together, width=width, device=query.device),
     )  # fmt: skip
 
 
@@ -140,13 +144,26 @@ def _compiled(queries: Side, keys: Side, *, causal: bool, share: float, width: i
     }
 
 
-def _whole(launch: _Launch, *, heads: int, width: int) -> dict[str, object]:
-    return {"HEADS": heads, "STAGES": launch.stages, **_limits(launch, width=width)}
+def _whole(launch: _Launch, *, heads: int, width: int, device: torch.device) -> dict[str, object]:
+    stages = launch.stages if width <= 128 and _is_roomy(device) else 1
+    return {"HEADS": heads, "STAGES": stages, **_limits(launch, width=width)}
 
 
-def _long(launch: _Launch, *, width: int) -> dict[str, object]:
+def _long(launch: _Launch, *, width: int, device: torch.device) -> dict[str, object]:
     # Wider heads leave no room for wider tiles.
-    return {"WIDE": 2 * TILE if width <= 64 else TILE, **_limits(launch, width=width)}
+    return {
+        "WIDE": 2 * TILE if width <= 64 and _is_roomy(device) else TILE,
+        **_limits(launch, width=width),
+    }
+
+
+@cache
+def _is_roomy(device: torch.device) -> bool:
+    if device.type != "cuda":
+        return True
+    # PyTorch's type stubs do not have it, and neither have GPUs of other makers.
+    properties = torch.cuda.get_device_properties(device)
+    return bool(getattr(properties, "shared_memory_per_block_optin", 0) >= _ROOM_BYTES)
 
 
 def _limits(launch: _Launch, *, width: int) -> dict[str, object]:

@@ -21,6 +21,8 @@ Kind: TypeAlias = Literal["layer", "rms"]
 
 _WARPS = 4
 _BACKWARD_WARPS = 2
+_QUARTER_COLUMNS = 512
+"""A thread stores 16 numbers of fp8 at once: with fewer columns two rows would share a warp."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -73,7 +75,7 @@ def forward(
         IS_LAYER=kind == "layer",
         EPSILON=epsilon,
         HAS_DROPOUT=share > 0,
-        **_tile(width, _WARPS),
+        **_tile(width, _WARPS, MOST_COLUMNS if quarter is None else _QUARTER_COLUMNS),
     )
     return Normed(sum=sum_ND, normed=normed_ND)
 
@@ -120,14 +122,14 @@ def backward(
         HAS_DROPOUT=has_change and share > 0,
         HAS_BIAS=bias_grad_D is not None,
         HAS_CHANGE_BIAS=change_bias_grad_D is not None,
-        **_tile(width, _BACKWARD_WARPS),
+        **_tile(width, _BACKWARD_WARPS, MOST_COLUMNS),
     )
     add_partials(partials_KPD, [weight_grad_D, bias_grad_D, change_bias_grad_D])
     return grad_x_ND, grad_x_ND if has_change and is_same else grad_change_ND
 
 
-def _tile(width: int, warps: int) -> dict[str, int]:
-    chunk = min(MOST_COLUMNS, triton.next_power_of_2(width))
+def _tile(width: int, warps: int, columns: int) -> dict[str, int]:
+    chunk = min(columns, triton.next_power_of_2(width))
     chunks = triton.next_power_of_2(triton.cdiv(width, chunk))
     return {"D": width, "ROWS": warps, "CHUNKS": chunks, "CHUNK": chunk, "num_warps": warps}
 

@@ -25,9 +25,11 @@ class Adam(Protocol):
 
 
 def build_adam(weights: Tensor, gradients: Tensor, section: OptimSection) -> Adam:
-    """For flat fp32 weights and gradients that stay where they are."""
+    """For flat fp32 weights and gradients that stay where they are; the kernel where it can be compiled."""
     if weights.is_cuda and find_spec("triton") is not None:
-        return _KernelAdam(weights, gradients, section)
+        adam = _KernelAdam(weights, gradients, section)
+        if adam.works():
+            return adam
     return _TorchAdam(weights, gradients, section)
 
 
@@ -67,6 +69,15 @@ class _KernelAdam:
         self._weights, self._gradients = weights, gradients
         self._betas, self._epsilon = (section.beta1, section.beta2), section.epsilon
 
+    def works(self) -> bool:
+        """Try a step that changes nothing: Triton may lack a compiler here, or not know this GPU."""
+        one = torch.ones((), device=self._weights.device)
+        try:
+            self.step(learning_rate=0.0, divisor=one, skipped=one, halves=None)
+        except Exception:  # noqa: BLE001  (compilers fail in many ways, and PyTorch's own does as well)
+            return False
+        return True
+
     def step(self, *, learning_rate: float, divisor: Tensor, skipped: Tensor, halves: Tensor | None) -> None:
         # Only now: where there is no GPU, there may be no Triton.
         from tandem.kernels.adam import adam_  # noqa: PLC0415
@@ -74,7 +85,8 @@ class _KernelAdam:
         self.steps += 1 - skipped
         # In double precision: one less a power of almost one has few digits left.
         beta1, beta2 = self._betas
-        steps = self.steps.double()
+        # Before the first step that counts, any number will do, but for one that is divided by.
+        steps = self.steps.double().clamp(min=1)
         corrections = 1 - beta1**steps, (1 - beta2**steps).sqrt()
         rate = torch.full_like(divisor, learning_rate)
         adam_(

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -58,3 +60,32 @@ def test_halves_follow_the_weights(kind: type[_KernelAdam | _TorchAdam]) -> None
 def test_a_cpu_takes_torch() -> None:
     weights = torch.zeros(4)
     assert isinstance(build_adam(weights, torch.zeros(4), SECTION), _TorchAdam)
+
+
+def test_trying_the_kernel_changes_nothing() -> None:
+    trial = Trial(_KernelAdam)
+    before = [tensor.clone() for tensor in trial.state()]
+    trial.gradients.fill_(3.0)
+    assert isinstance(trial.adam, _KernelAdam)
+    assert trial.adam.works()
+    assert all(map(torch.equal, trial.state(), before))
+
+
+def fail(*_: Any, **__: Any) -> None:
+    raise RuntimeError("no C compiler")
+
+
+def test_a_kernel_that_cannot_be_compiled_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = Trial(_KernelAdam)
+    monkeypatch.setattr("tandem.kernels.adam.adam_", fail)
+    assert isinstance(trial.adam, _KernelAdam)
+    assert not trial.adam.works()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(DEVICE.type != "cuda", reason="needs a GPU")
+def test_a_gpu_takes_torch_where_the_kernel_cannot_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = torch.zeros(4, device=DEVICE)
+    assert isinstance(build_adam(weights, torch.zeros_like(weights), SECTION), _KernelAdam)
+    monkeypatch.setattr("tandem.kernels.adam.adam_", fail)
+    assert isinstance(build_adam(weights, torch.zeros_like(weights), SECTION), _TorchAdam)
