@@ -8,7 +8,12 @@ from typing import Self
 import torch
 from torch import Tensor
 
-__all__ = ["Crossing", "copy_to_host"]
+__all__ = ["Crossing", "copy_to_host", "make_buffers"]
+
+
+def make_buffers(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Host memory that such tensors can be copied into; a GPU copies fastest from memory that is slow to get."""
+    return {name: _buffer(None, tensor) for name, tensor in tensors.items()}
 
 
 def copy_to_host(tensors: Mapping[str, Tensor], into: dict[str, Tensor] | None = None) -> dict[str, Tensor]:

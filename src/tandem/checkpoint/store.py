@@ -11,7 +11,7 @@ from pathlib import Path
 from torch import Tensor
 
 from tandem.artefact import JsonValue
-from tandem.checkpoint.host import Crossing, copy_to_host
+from tandem.checkpoint.host import Crossing, copy_to_host, make_buffers
 from tandem.checkpoint.layout import (
     MODEL,
     OPTIMIZER,
@@ -70,6 +70,10 @@ class CheckpointStore:
         self._writing: Future[str | None] | None = None
         self._failure: str | None = None
         clear_leftovers(folder)
+
+    def reserve(self, *, model: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]) -> None:
+        """Get host memory for such tensors now, so that the first save holds nothing up."""
+        self._buffers = {MODEL: make_buffers(model), OPTIMIZER: make_buffers(optimizer)}
 
     def save(self, snapshot: Snapshot) -> None:
         """Copy the snapshot, and write it in the background; waits first until the one before is written.

@@ -151,6 +151,7 @@ def _train(place: _Place) -> str:
     with ExitStack() as stack:
         if store is not None:
             stack.callback(store.close)
+            store.reserve(model=learner.weights(), optimizer=learner.rest())
         start = _resume(place, data, learner, store)
         way = choose_way(
             learner,

@@ -133,6 +133,19 @@ def test_buffers_are_used_again_and_follow_a_change_of_shape(build_store: BuildS
     assert torch.equal(found.model["bias"], other.model["bias"])
 
 
+def test_memory_that_was_reserved_is_what_the_first_save_uses(build_store: BuildStore) -> None:
+    saved = snapshot(3)
+    store = build_store()
+    store.reserve(model=saved.model, optimizer=saved.optimizer)
+    held = [tensor for tensors in store._buffers.values() for tensor in tensors.values()]
+    save_all(store, saved)
+    used = [tensor for tensors in store._buffers.values() for tensor in tensors.values()]
+    assert [tensor.data_ptr() for tensor in used] == [tensor.data_ptr() for tensor in held]
+    found = build_store().newest()
+    assert found is not None
+    assert all(torch.equal(found.model[name], tensor) for name, tensor in saved.model.items())
+
+
 def test_a_folder_without_checkpoints_has_no_newest(build_store: BuildStore) -> None:
     assert build_store().newest() is None
 
