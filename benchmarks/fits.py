@@ -123,7 +123,7 @@ def search(job: Job) -> list[dict[str, Any]]:
     world = open_world("cuda", timeout_s=_TIMEOUT_S)
     learner = Learner.build(recipe, prepared.subword(), world)
     smoothing = recipe.train.label_smoothing
-    way = choose_way(learner, shards, smoothing=smoothing, clock=PhaseClock(world.device))
+    way = choose_way(learner, shards, world=world, smoothing=smoothing, clock=PhaseClock(world.device))
     counted = load_recipe(job.recipe, [f"subword.vocabulary={shards.vocabulary}"]).recipe
     memory = RankMemory.of(counted, fused=way.name != "plain")
     total = max(job.gpu_bytes)

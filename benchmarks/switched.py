@@ -122,7 +122,13 @@ class SwitchedTrainer:
             raise SystemExit("this process is told by its environment to be a rank other than 0")
         start = _resume(place, data, learner, None)
         ways = [
-            choose_way(learner, data.plan.shards, smoothing=recipe.train.label_smoothing, clock=each)
+            choose_way(
+                learner,
+                data.plan.shards,
+                world=world,
+                smoothing=recipe.train.label_smoothing,
+                clock=each,
+            )
             for each in (PhaseClock(world.device), clock)
         ]
         shape = _choose_shape(place, data, learner, start=start, way=ways[0])

@@ -10,6 +10,10 @@ from hypothesis import settings
 # Two test processes on two cores: threads of their own would only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# Without a GPU, Triton's kernels run in its interpreter. It must know before anything imports it, as conftests may.
+if not Path("/dev/nvidiactl").exists():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 IN_CI = os.environ.get("CI") == "true"
 
@@ -27,11 +31,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    device = config.getoption("--device")
-    if device == "cpu":
+    if config.getoption("--device") == "cpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    # Without a GPU, Triton's kernels run in its interpreter; it must know before they are defined.
-    if device == "cpu" or not Path("/dev/nvidiactl").exists():
         os.environ.setdefault("TRITON_INTERPRET", "1")
 
 

@@ -35,11 +35,11 @@ from tandem.telemetry.clock import PhaseClock
 from tandem.train.announce import batches_planned, recipe_mark, run_started, training_started
 from tandem.train.asked import Clockwork, Signals
 from tandem.train.capacity import (
-    Layout,
     build_shape,
     choose_capacity,
     describe_shape,
     layout_for,
+    layout_for_evaluation,
     maybe_same_shape,
 )
 from tandem.train.fit import find_capacity
@@ -156,6 +156,7 @@ def _train(place: _Place) -> str:
         way = choose_way(
             learner,
             data.plan.shards,
+            world=place.world,
             smoothing=place.recipe.train.label_smoothing,
             clock=PhaseClock(place.world.device),
         )
@@ -296,7 +297,7 @@ def _build_run(
         meter=Meter(place.log, clock=clock, lag=LAG_STEPS[world.device.type]),
         judge=Judge(
             recipe=recipe,
-            validator=_build_validator(place, data, learner, shape.layout),
+            validator=_build_validator(place, data, learner),
             weights=learner.optimizer.averaged,
             keeper=keeper,
             log=place.told,
@@ -326,10 +327,11 @@ def _build_step(place: _Place, learner: Learner, way: Way) -> TrainingStep:
     )
 
 
-def _build_validator(place: _Place, data: _Data, learner: Learner, layout: Layout) -> Validator | None:
+def _build_validator(place: _Place, data: _Data, learner: Learner) -> Validator | None:
     recipe, world = place.recipe, place.world
     if recipe.data.valid is None:
         return None
+    layout = layout_for_evaluation(recipe, world.device, learner.precision.name)
     shards = data.prepared.held_out(VALID)
     sets = [build_measured(VALID, shards, world=world, layout=layout, seed=recipe.seed)]
     if recipe.evaluate.probe_pairs:

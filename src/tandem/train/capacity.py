@@ -13,7 +13,15 @@ from tandem.data.batches.shape import BatchShape, check_shape, fit_packed
 from tandem.estimate.memory import SPARE, RankMemory
 from tandem.parallel.world import World
 
-__all__ = ["Layout", "build_shape", "choose_capacity", "describe_shape", "layout_for", "maybe_same_shape"]
+__all__ = [
+    "Layout",
+    "build_shape",
+    "choose_capacity",
+    "describe_shape",
+    "layout_for",
+    "layout_for_evaluation",
+    "maybe_same_shape",
+]
 
 Layout: TypeAlias = Literal["padded", "packed"]
 
@@ -22,12 +30,25 @@ CPU_TOKENS = 2048
 LEAST_TOKENS = 256
 _MULTIPLE = 64
 
+_FLASH_CAPABILITY = (8, 0)
+_FLASH_MULTIPLE, _FLASH_MOST = 8, 192
+"""Numbers of a head for which PyTorch's attention over packed rows works on every GPU that has it."""
+
 
 def layout_for(recipe: Recipe, device: torch.device, precision: str, *, fused: bool) -> Layout:
-    """Packed rows where packed attention works: on a GPU in half precision, with dropout of its own only if fused."""
-    is_half = device.type == "cuda" and precision in ("bf16", "fp16", "fp8")
-    can = is_half and (fused or not recipe.model.attention_dropout)
-    return "packed" if can else "padded"
+    """Packed rows where packed attention works: fused, or PyTorch's own, which has no dropout."""
+    if fused:
+        return "packed"
+    return "padded" if recipe.model.attention_dropout else layout_for_evaluation(recipe, device, precision)
+
+
+def layout_for_evaluation(recipe: Recipe, device: torch.device, precision: str) -> Layout:
+    """Packed rows where PyTorch's attention over them works: in half precision, on GPUs that are not too old."""
+    if device.type != "cuda" or precision not in {"bf16", "fp16", "fp8"}:
+        return "padded"
+    head = recipe.model.width // recipe.model.heads
+    is_known = torch.cuda.get_device_capability(device) >= _FLASH_CAPABILITY
+    return "packed" if is_known and head % _FLASH_MULTIPLE == 0 and head <= _FLASH_MOST else "padded"
 
 
 def choose_capacity(recipe: Recipe, device: torch.device, *, fused: bool = True) -> int:

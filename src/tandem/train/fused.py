@@ -45,7 +45,8 @@ class FusedPass:
         """Forward, then backward."""
         with self.clock.phase("forward"):
             held = batch.map(lambda tensor: tensor.to(self.device, non_blocking=True))
-            loss, nll = self.forward(held, seed=_seed_tensor(seed).to(self.device), factor=factor)
+            drawn = _seed_tensor(seed).to(self.device, non_blocking=True)
+            loss, nll = self.forward(held, seed=drawn, factor=factor)
         with self.clock.phase("backward"), self.buckets.sending() if last else nullcontext():
             loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach(), nll

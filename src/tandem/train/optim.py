@@ -105,6 +105,10 @@ class Optimizer:
             self._halves = self._weights.to(dtype)
         return self._buckets.views(self._halves)
 
+    def drop_halves(self) -> None:
+        """Keep no copies in half precision any more."""
+        self._halves = None
+
     def _named(self, flat: Tensor) -> dict[str, Tensor]:
         views = self._buckets.views(flat)
         return {name: views[parameter] for name, parameter in self._parameters.items()}

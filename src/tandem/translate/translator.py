@@ -21,6 +21,7 @@ from tandem.translate.penalty import LengthPenalty
 __all__ = ["MOST_PIECES", "Mend", "Translation", "Translator", "most_target_pieces"]
 
 Mend: TypeAlias = Callable[[str], str]
+Row: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 MOST_PIECES = 1_024
 """Pieces of the longest line that is translated as it is."""
@@ -100,7 +101,7 @@ class Translator:
         rows = np.split(sources.ids.astype(np.int64), np.cumsum(sources.lengths)[:-1])
         with self._judging():
             for numbers in self._batches(sources.lengths.tolist()):
-                found = self._search_batch([rows[number] for number in numbers])
+                found = self._search_in_memory([rows[number] for number in numbers])
                 for number, hypotheses in zip(numbers, found, strict=True):
                     translations[number] = self._decode(hypotheses)
         return translations
@@ -126,7 +127,18 @@ class Translator:
             yield by_length[start : start + size]
             start += size
 
-    def _search_batch(self, rows: list[np.ndarray[tuple[int], np.dtype[np.int64]]]) -> list[list[Hypothesis]]:
+    def _search_in_memory(self, rows: list[Row]) -> list[list[Hypothesis]]:
+        """Search all at once, or in halves where memory does not suffice: training may hold most of it."""
+        try:
+            return self._search_batch(rows)
+        except torch.OutOfMemoryError:
+            if len(rows) < 2:
+                raise
+        torch.cuda.empty_cache()
+        middle = len(rows) // 2
+        return [*self._search_in_memory(rows[:middle]), *self._search_in_memory(rows[middle:])]
+
+    def _search_batch(self, rows: list[Row]) -> list[list[Hypothesis]]:
         special = self._subword.target.special  # of both sides, as in the shards
         lengths = [len(row) + 1 for row in rows]
         ids_BS = np.full((len(rows), max(lengths)), special.pad)

@@ -14,6 +14,7 @@ from tandem.train.capacity import (
     choose_capacity,
     describe_shape,
     layout_for,
+    layout_for_evaluation,
     maybe_same_shape,
 )
 
@@ -24,6 +25,11 @@ SHAPE = BatchShape(layout="padded", source_tokens=512, target_tokens=640)
 @pytest.fixture
 def base(repository: Path) -> Recipe:
     return load_recipe(repository / "recipes" / "wmt-ende-big.yaml", ["model.attention_dropout=0"]).recipe
+
+
+@pytest.fixture(autouse=True)
+def hopper(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: (9, 0))
 
 
 @pytest.mark.parametrize(
@@ -40,6 +46,25 @@ def test_dropout_inside_attention_needs_padded_rows(repository: Path) -> None:
     recipe = load_recipe(repository / "recipes" / "wmt-ende-base.yaml").recipe
     assert layout_for(recipe, GPU, "bf16", fused=False) == "padded"
     assert layout_for(recipe, GPU, "bf16", fused=True) == "packed"
+    assert layout_for_evaluation(recipe, GPU, "bf16") == "packed"
+
+
+def test_an_old_gpu_pads_what_fused_kernels_do_not_compute(
+    base: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: (7, 5))
+    assert layout_for(base, GPU, "fp16", fused=False) == "padded"
+    assert layout_for(base, GPU, "fp16", fused=True) == "packed"
+    assert layout_for_evaluation(base, GPU, "fp16") == "padded"
+
+
+@pytest.mark.parametrize(("heads", "layout"), [(16, "packed"), (4, "padded"), (256, "padded")])
+def test_heads_that_packed_attention_cannot_take_are_padded(
+    repository: Path, heads: int, layout: str
+) -> None:
+    changes = ["model.attention_dropout=0", f"model.heads={heads}"]
+    recipe = load_recipe(repository / "recipes" / "wmt-ende-big.yaml", changes).recipe
+    assert layout_for(recipe, GPU, "bf16", fused=False) == layout
 
 
 def test_a_shape_is_taken_up_again_by_as_many_ranks_of_the_same_kind() -> None:

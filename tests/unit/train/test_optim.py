@@ -188,3 +188,13 @@ def test_half_copies_follow_the_weights_through_steps_and_loads() -> None:
     trial.optimizer.load(state, weights=weights)
     assert all(torch.equal(half, parameter.half()) for parameter, half in halves.items())
     assert all(map(torch.equal, trial.weights(), other.weights()))
+
+
+def test_half_copies_that_were_dropped_are_left_alone() -> None:
+    trial = Trial()
+    halves = trial.optimizer.halves(torch.float16)
+    before = {parameter: half.clone() for parameter, half in halves.items()}
+    trial.optimizer.drop_halves()
+    trial.step(1)
+    assert all(torch.equal(half, before[parameter]) for parameter, half in halves.items())
+    assert not all(torch.equal(half, parameter.half()) for parameter, half in halves.items())

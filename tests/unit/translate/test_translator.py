@@ -1,4 +1,5 @@
 import math
+from functools import partialmethod
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,9 @@ from tandem.data.subword.learn import Subword
 from tandem.data.subword.model import SegmentedModel
 from tandem.errors import TandemError
 from tandem.model import PaddedTokens, Transformer
+from tandem.translate.beam import Hypothesis
 from tandem.translate.penalty import LengthPenalty
-from tandem.translate.translator import Translation, Translator, most_target_pieces
+from tandem.translate.translator import Row, Translation, Translator, most_target_pieces
 
 CPU = torch.device("cpu")
 LINES = ["a", *SENTENCES[:2], "", f"{SENTENCES[2]} {SENTENCES[3]}"]
@@ -33,6 +35,27 @@ def test_lines_keep_their_order_and_translation_however_they_are_batched(
     assert len(set(expected)) == len(LINES)
     assert texts(some.translate(LINES)) == expected
     assert texts(all_together.translate(LINES[::-1])) == expected[::-1]
+
+
+def test_what_does_not_fit_into_memory_is_searched_in_halves(
+    model: Transformer, subword: Subword, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = Translator(model, subword, device=CPU, batch_tokens=10_000)
+    expected = texts(translator.translate(LINES))
+    search, sizes = Translator._search_batch, []
+
+    def short_of_memory(self: Translator, rows: list[Row], most: int) -> list[list[Hypothesis]]:
+        sizes.append(len(rows))
+        if len(rows) > most:
+            raise torch.OutOfMemoryError
+        return search(self, rows)
+
+    monkeypatch.setattr(Translator, "_search_batch", partialmethod(short_of_memory, most=1))
+    assert texts(translator.translate(LINES)) == expected
+    assert sizes == [4, 2, 1, 1, 2, 1, 1]
+    monkeypatch.setattr(Translator, "_search_batch", partialmethod(short_of_memory, most=0))
+    with pytest.raises(torch.OutOfMemoryError):
+        translator.translate(LINES)
 
 
 def test_a_score_is_the_models_own_log_probability_over_the_penalty(
