@@ -21,8 +21,8 @@ CONTEXT_BYTES = 600 * 2**20
 """Of the driver and the libraries, outside of what PyTorch counts."""
 SPARE = 0.1
 """Of a GPU's memory, for workspaces of libraries, for evaluation, and because memory lies in pieces."""
-MOST_TOKENS = 131_072
-"""A side of a micro-batch: nothing is gained by larger ones."""
+MOST_TOKENS = 65_536
+"""A side of a micro-batch: nothing is gained by larger ones, and kernels count elements in 32 bits."""
 
 _MULTIPLE = 64
 _LOGITS_BYTES = 2**30

@@ -94,7 +94,7 @@ class GraphedPass:
         self, batch: Batch[Tensor], *, seed: int, factor: Tensor, last: bool
     ) -> tuple[Tensor, Tensor]:
         """Replay for a batch of the recorded shape; others, such as halves of one, go the way of single launches."""
-        if not isinstance(batch, PackedBatch) or _places(batch) != self._places:
+        if not isinstance(batch, PackedBatch) or not self._can_replay(batch):
             return self._eager(batch, seed=seed, factor=factor, last=last)
         clock = self._eager.clock
         with clock.phase("forward"):
@@ -107,6 +107,10 @@ class GraphedPass:
         if last:
             self._eager.buckets.send_marked(self._marks)
         return self._sums
+
+    def _can_replay(self, batch: PackedBatch[Tensor]) -> bool:
+        # A graph adds to all buckets, also to those that were sent already before a restart.
+        return self._eager.buckets.is_whole and _places(batch) == self._places
 
     def _bring(self, batch: PackedBatch[Tensor]) -> None:
         """Copy to the device beside the computation that is still going on there."""

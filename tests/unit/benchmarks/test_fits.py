@@ -34,10 +34,10 @@ def test_the_table_shows_estimate_beside_what_was_found() -> None:
     found = {"estimate_fits": False, "found_tokens": 60_160, "counted_of_peak": 0.978}
     lines = shown(
         {"size": "base", "gpu_bytes": 16 * 10**9, "estimated_tokens": 61_056, **found},
-        {"size": "big", "gpu_bytes": 150 * 10**9, "estimated_tokens": 131_072, "error": "no"},
+        {"size": "big", "gpu_bytes": 150 * 10**9, "estimated_tokens": 65_536, "error": "no"},
     )
     assert ["base", "16", "GB", "61,056", "NO", "60,160", "97.8", "%"] in lines
-    assert ["big", "150", "GB", "131,072,", "the", "most", "does", "not", "fit"] in lines
+    assert ["big", "150", "GB", "65,536,", "the", "most", "does", "not", "fit"] in lines
 
 
 def test_without_a_gpu_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

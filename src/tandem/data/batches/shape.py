@@ -14,7 +14,8 @@ from tandem.errors import TandemError
 
 __all__ = ["BatchShape", "check_shape", "cut", "fit_packed"]
 
-_TOKENS_A_SEGMENT = 8
+_TOKENS_A_SEGMENT = 2
+"""No text has shorter sentences on average, end marks counted: rows are full before segments run out."""
 _MULTIPLE = 64
 _SLACK = 1.02
 """Of the mean, for a part of an update: the parts are cut where they are full."""
@@ -49,13 +50,11 @@ def check_shape(shape: BatchShape, shards: ShardSet) -> None:
 
 def fit_packed(plan: UpdatePlan, *, ranks: int, capacity_tokens: int) -> BatchShape:
     """The packed shape, within a capacity, that an update of this plan fills best on so many ranks."""
-    means = [tokens / ranks for tokens in plan.mean_tokens()]
-    batches = ceil(max(means) / capacity_tokens)
-    if batches == 1:
-        # Room for nearly every update: one that needs a second batch costs twice the time.
-        wanted = [most * _SPARE for most in _largest_shares(plan, ranks)]
-    else:
-        wanted = [mean * _SLACK / batches for mean in means]
+    # Room for nearly every update: one that needs a second batch costs twice the time.
+    wanted = [most * _SPARE for most in _largest_shares(plan, ranks)]
+    batches = ceil(max(wanted) / capacity_tokens)
+    if batches > 1:
+        wanted = [tokens * _SLACK / ranks / batches for tokens in plan.mean_tokens()]
     longest = plan.shards.longest_source, plan.shards.longest_target
     source, target = (
         min(ceil(max(tokens, most) / _MULTIPLE) * _MULTIPLE, capacity_tokens)

@@ -66,11 +66,11 @@ def test_a_packed_batch_is_one_row_with_bounds() -> None:
     batch = build_packed(SOURCE, TARGET, special=SPECIAL, shape=PACKED)
     assert batch.source.tolist() == [11, 12, 13, 2, 2, 14, 2] + [3] * 25
     assert batch.source_positions.tolist() == [0, 1, 2, 3, 0, 0, 1] + [0] * 25
-    assert batch.source_bounds.tolist() == [0, 4, 5, 7, 7]
+    assert batch.source_bounds.tolist() == [0, 4, 5] + [7] * 14
     assert batch.decoder_input.tolist() == [1, 21, 1, 22, 23, 1] + [3] * 34
     assert batch.labels.tolist() == [21, 2, 22, 23, 2, 2] + [3] * 34
     assert batch.target_positions.tolist() == [0, 1, 0, 1, 2, 0] + [0] * 34
-    assert batch.target_bounds.tolist() == [0, 2, 5, 6, 6]
+    assert batch.target_bounds.tolist() == [0, 2, 5] + [6] * 14
     assert (batch.pairs, batch.target_tokens) == (3, 6)
 
 

@@ -43,7 +43,7 @@ def test_a_packed_row_has_no_more_sentences_than_segments(build_shards: BuildSha
     short = np.ones(500, np.int64)
     plan = UpdatePlan(build_shards((short, short)), target_tokens=1000, seed=1)
     batches = cut(deal(plan.update(Cursor()), 1), shape("packed", 400))
-    assert max(map(len, batches)) == shape("packed", 400).segments == 50
+    assert max(map(len, batches)) == shape("packed", 400).segments == 200
 
 
 @pytest.mark.parametrize(("source", "target"), [(80, 200), (200, 80)])
