@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from tandem.kernels.cross_entropy import cross_entropy_
+from tandem.model.fused.weights import add_product
 
 __all__ = ["fused_loss"]
 
@@ -72,7 +73,7 @@ class _FusedLoss(torch.autograd.Function):
                 hits_B=hits_B,
             )
             torch.mm(by_logits_BV, weight_VD, out=states_grad_ND[chunk])
-            _add_product(weight_grad_VD, by_logits_BV.T, states_BD)
+            add_product(weight_grad_VD, by_logits_BV.T, states_BD)
         ctx.save_for_backward(states_grad_ND)
         loss, nll, hits = counts_3N.sum(1).unbind()
         ctx.mark_non_differentiable(nll, hits)
@@ -95,10 +96,3 @@ def _chunk_rows(rows: int, row_bytes: int, device: str) -> int:
 def _cut(rows: int, chunk_rows: int) -> Iterator[slice]:
     for start in range(0, rows, chunk_rows):
         yield slice(start, min(start + chunk_rows, rows))
-
-
-def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
-    if total.is_cuda and left.dtype != total.dtype:
-        torch.addmm(total, left, right, out_dtype=total.dtype, out=total)
-    else:
-        total.addmm_(left.to(total.dtype), right.to(total.dtype))

@@ -188,11 +188,11 @@ class QuarterWeights(HalfWeights):
 
 
 def add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
-    """Add a product of half-precision matrices to an fp32 one; nothing is rounded to half in between."""
-    if total.is_cuda:
-        torch.addmm(total, left, right, out_dtype=torch.float32, out=total)
+    """Add a product of half-precision matrices to a wider one; nothing is rounded to half in between."""
+    if total.is_cuda and left.dtype != total.dtype:
+        torch.addmm(total, left, right, out_dtype=total.dtype, out=total)
     else:
-        total.addmm_(left.float(), right.float())
+        total.addmm_(left.to(total.dtype), right.to(total.dtype))
 
 
 def _scaled_product(x: Quarter, matrix: Quarter, *, like: Tensor, bias: bool = False) -> Tensor:
