@@ -8,7 +8,19 @@ from types import FrameType
 import typer
 
 from tandem import __version__
-from tandem.cli import average, checkpoints, config, data, demo, estimate, resume, train, translate, watch
+from tandem.cli import (
+    average,
+    checkpoints,
+    config,
+    data,
+    demo,
+    estimate,
+    lab,
+    resume,
+    train,
+    translate,
+    watch,
+)
 from tandem.errors import TandemError
 
 __all__ = ["app", "main"]
@@ -31,6 +43,7 @@ app.command("checkpoints")(checkpoints.checkpoints)
 app.command("average")(average.average)
 app.command("translate")(translate.translate)
 app.add_typer(config.app, name="config")
+app.add_typer(lab.app, name="lab")
 
 
 @app.callback(invoke_without_command=True)
