@@ -1,7 +1,7 @@
 """One rank as a run builds it, whose run log, phase clock and checkpoints can be turned off for a block of steps."""
 
 import time
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
@@ -115,7 +115,7 @@ class SwitchedTrainer:
         world = open_world(device, timeout_s=_TIMEOUT_S)
         options, signals = Options(device=device), Signals(lambda _: None)
         place = _Place(run=run, recipe=recipe, options=options, world=world, log=log, signals=signals)
-        data = _open_data(place)
+        data = _open_data(place, ExitStack())
         learner = Learner.build(recipe, data.subword, world)
         store = _open_store(place, data)
         if store is None:

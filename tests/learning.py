@@ -17,7 +17,8 @@ from tandem.data.batches.stream import UpdateBatches
 from tandem.data.shards.ragged import Ragged
 from tandem.data.shards.special import SpecialIds
 from tandem.model import Transformer, build_model
-from tandem.parallel import GradientBuckets, World
+from tandem.parallel.buckets import GradientBuckets
+from tandem.parallel.world import World
 from tandem.telemetry.clock import PhaseClock
 from tandem.train.asked import Asked
 from tandem.train.optim import Optimizer

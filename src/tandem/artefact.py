@@ -18,6 +18,7 @@ from tandem.lock import BusyError, beside, locked, read_note
 from tandem.progress import SILENT, Progress
 
 __all__ = [
+    "MANIFEST",
     "Build",
     "FileEntry",
     "JsonValue",
@@ -25,7 +26,10 @@ __all__ = [
     "building",
     "explaining_full_disk",
     "fingerprint",
+    "is_name",
     "maybe_fresh",
+    "maybe_partial",
+    "parse_manifest",
     "read_manifest",
     "replacing",
     "settle",
@@ -36,7 +40,8 @@ __all__ = [
 
 JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 
-_MANIFEST = "manifest.json"
+MANIFEST = "manifest.json"
+"""The file that makes a folder an artefact."""
 _SCRATCH = ".tmp"
 _AGAIN = "make the folder again, or copy it again"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -143,6 +148,19 @@ def read_manifest(folder: Path, *, kind: str, version: int, sizes: bool = True) 
     return manifest
 
 
+def parse_manifest(raw: bytes, *, folder: Path) -> Manifest:
+    """The manifest from the bytes of its file, which is, or shall be, in this folder."""
+    shell = _SHELL.fullmatch(raw)
+    if shell is None or hashlib.sha256(shell[2]).hexdigest().encode() != shell[1]:
+        raise TandemError(f"{folder / MANIFEST} is damaged or was edited: {_AGAIN}.")
+    return _parse(folder, json.loads(shell[2]))
+
+
+def is_name(text: str) -> bool:
+    """Whether this is a relative name that stays inside the folder it is put behind."""
+    return _NAME.fullmatch(text) is not None
+
+
 def maybe_fresh(folder: Path, *, kind: str, version: int, fingerprint: str) -> Manifest | None:
     """The manifest if the folder is whole and has this fingerprint, None if it must be made (again)."""
     try:
@@ -152,11 +170,19 @@ def maybe_fresh(folder: Path, *, kind: str, version: int, fingerprint: str) -> M
     return manifest if manifest.fingerprint == fingerprint else None
 
 
+def maybe_partial(folder: Path, *, kind: str, version: int, fingerprint: str) -> Path | None:
+    """Where an interrupted build of the same thing has left what it had written: the next one goes on with it."""
+    folder = folder.resolve()
+    partial = beside(folder, "partial")
+    identity: dict[str, JsonValue] = {"kind": kind, "version": version, "fingerprint": fingerprint}
+    return partial if partial.exists() and _is_of(folder, identity) else None
+
+
 def verify(folder: Path, manifest: Manifest, progress: Progress = SILENT) -> None:
     """Compare every byte of the folder with its manifest; TandemError names the first file that differs."""
     _check_files(folder, manifest.files)
     for name in _list_files(folder):
-        if name not in manifest.files and name != _MANIFEST:
+        if name not in manifest.files and name != MANIFEST:
             raise TandemError(f"{folder / name} is not in the manifest of its folder: remove that file.")
     total = sum(entry.bytes for entry in manifest.files.values())
     with progress.bar(f"Checking {folder.name}", total=total, unit="B") as bar:
@@ -205,13 +231,10 @@ def _read(folder: Path) -> Manifest:
     if not folder.is_dir():
         raise TandemError(f"There is no folder {folder}: check the path, or make the folder first.")
     try:
-        raw = (folder / _MANIFEST).read_bytes()
+        raw = (folder / MANIFEST).read_bytes()
     except FileNotFoundError:
-        raise TandemError(f"{folder} has no {_MANIFEST}, so it was not finished: {_AGAIN}.") from None
-    shell = _SHELL.fullmatch(raw)
-    if shell is None or hashlib.sha256(shell[2]).hexdigest().encode() != shell[1]:
-        raise TandemError(f"{folder / _MANIFEST} is damaged or was edited: {_AGAIN}.")
-    return _parse(folder, json.loads(shell[2]))
+        raise TandemError(f"{folder} has no {MANIFEST}, so it was not finished: {_AGAIN}.") from None
+    return parse_manifest(raw, folder=folder)
 
 
 def _parse(folder: Path, held: Any) -> Manifest:
@@ -219,10 +242,10 @@ def _parse(folder: Path, held: Any) -> Manifest:
         files = {name: FileEntry(**entry) for name, entry in held["files"].items()}
         identity = {name: held[name] for name in ("kind", "version", "fingerprint", "facts")}
     except (AttributeError, KeyError, TypeError):
-        raise TandemError(f"{folder / _MANIFEST} is not a manifest: {_AGAIN}.") from None
+        raise TandemError(f"{folder / MANIFEST} is not a manifest: {_AGAIN}.") from None
     for name in files:
-        if not _NAME.fullmatch(name) or name == _MANIFEST:
-            raise TandemError(f"{folder / _MANIFEST} lists {name!r}, a name that is not allowed: {_AGAIN}.")
+        if not _NAME.fullmatch(name) or name == MANIFEST:
+            raise TandemError(f"{folder / MANIFEST} lists {name!r}, a name that is not allowed: {_AGAIN}.")
     return Manifest(files=files, **identity)
 
 
@@ -263,7 +286,7 @@ def _refuse_foreign(folder: Path, *, kind: str) -> None:
     """Never replace a folder that Tandem did not make, or one that holds another kind of thing."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
-    manifest = folder / _MANIFEST
+    manifest = folder / MANIFEST
     if not manifest.is_file() or not manifest.read_bytes().startswith(_OURS):
         raise TandemError(f"{folder} was not made by Tandem: name another folder, or move it away.")
     try:
@@ -276,14 +299,18 @@ def _refuse_foreign(folder: Path, *, kind: str) -> None:
 
 def _open_partial(folder: Path, lock: int, identity: Mapping[str, JsonValue]) -> Path:
     partial = beside(folder, "partial")
-    note = read_note(beside(folder, "lock"))
-    if partial.exists() and {**note, "pid": 0} != {**identity, "pid": 0}:
+    if partial.exists() and not _is_of(folder, identity):
         os.truncate(lock, 0)
         shutil.rmtree(partial)
     os.pwrite(lock, json.dumps({"pid": os.getpid(), **identity}).encode() + b"\n", 0)
     partial.mkdir(exist_ok=True)
-    (partial / _MANIFEST).unlink(missing_ok=True)
+    (partial / MANIFEST).unlink(missing_ok=True)
     return partial
+
+
+def _is_of(folder: Path, identity: Mapping[str, JsonValue]) -> bool:
+    """Whether what lies beside the folder is of a build with this identity."""
+    return {**read_note(beside(folder, "lock")), "pid": 0} == {**identity, "pid": 0}
 
 
 def _describe_files(build: Build, progress: Progress) -> dict[str, JsonValue]:
@@ -309,7 +336,7 @@ def _write_manifest(folder: Path, held: Mapping[str, JsonValue]) -> None:
     _parse(folder, held)
     body = json.dumps(held, indent=1, sort_keys=True, allow_nan=False).encode()
     digest = hashlib.sha256(body).hexdigest().encode()
-    write_atomic(folder / _MANIFEST, _OURS + digest + b'", "tandem": ' + body + b"}\n")
+    write_atomic(folder / MANIFEST, _OURS + digest + b'", "tandem": ' + body + b"}\n")
 
 
 def _settle(folder: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from tandem.parallel import World, open_world
+from tandem.parallel.world import World, open_world
 
 __all__ = ["run_ranks"]
 

@@ -12,7 +12,8 @@ from tandem.config import ModelSection
 from tandem.data.batches.batch import PackedBatch
 from tandem.data.batches.block import in_one_block
 from tandem.model import build_model
-from tandem.parallel import GradientBuckets, World
+from tandem.parallel.buckets import GradientBuckets
+from tandem.parallel.world import World
 from tandem.telemetry.clock import PhaseClock
 
 SIZE = {"width": 256, "heads": 4, "feed_forward": 1024, "encoder_layers": 4, "decoder_layers": 4}

@@ -9,7 +9,7 @@ from tests.distributed.ranks import run_ranks
 
 from tandem.config import load_recipe
 from tandem.data.prepare import prepare
-from tandem.parallel import World
+from tandem.parallel.world import World
 from tandem.runlog.event import EvaluationFinished, LossMeasured, StepFinished, TrainingStarted
 from tandem.runlog.reader import read_records
 from tandem.train.assemble import Options, train_rank

@@ -11,7 +11,7 @@ from tests.distributed.ranks import run_ranks
 from tests.learning import Learner, build_learner, build_update, train, weights
 from torch import Tensor, nn
 
-from tandem.parallel import World
+from tandem.parallel.world import World
 from tandem.train.asked import Asked
 from tandem.train.step import StepNumbers
 

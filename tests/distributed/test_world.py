@@ -1,13 +1,14 @@
 """What ranks say to each other."""
 
+import time
+from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 from tests.distributed.ranks import run_ranks
 
-from tandem.errors import TandemError
-from tandem.parallel import World
+from tandem.parallel.pulse import PulseState, PulseWriter, read_pulse
+from tandem.parallel.world import World
 
 
 def talk(world: World) -> dict[str, Any]:
@@ -21,10 +22,8 @@ def talk(world: World) -> dict[str, Any]:
     handle.wait()
     results["start_sum"] = tensor.tolist()
     results["gather"] = world.gather({"rank": world.rank, "words": "ä" * (3 * world.rank)})
-    world.agree([1, "two", {"three": None}], "nothing in particular")
-    with pytest.raises(TandemError) as caught:
-        world.agree({"seed": world.rank // 2}, "the recipe")
-    results["disagreement"] = str(caught.value)
+    world.share(tensor := number + 1, 2)
+    results["share of the last"] = tensor.tolist()
     world.barrier()
     return results
 
@@ -38,5 +37,29 @@ def test_three_ranks_hear_the_same() -> None:
     assert results["smallest"] == [1.0, -1.0]
     assert results["share"] == [1.0, 1.0]
     assert results["gather"] == [{"rank": rank, "words": "ä" * (3 * rank)} for rank in range(3)]
-    assert results["disagreement"].startswith("The ranks do not agree on the recipe: rank 0 has")
-    assert "different on: 2)" in results["disagreement"]
+    assert results["share of the last"] == [3.0, -1.0]
+
+
+def wait_to_be_seen(world: World, folder: Path) -> PulseState | None:
+    """Rank 0 goes into a barrier, which rank 1 enters only when it has seen that in the pulse."""
+    pulse = PulseWriter(folder / f"pulse-{world.rank}")
+    world.pulse = pulse  # type: ignore[misc]
+    world.gather("both are here")
+    seen = None
+    if world.rank == 1:
+        deadline = time.monotonic() + 30
+        while seen is None or not (seen.is_waiting and seen.collective == "barrier"):
+            assert time.monotonic() < deadline, seen
+            seen = read_pulse(folder / "pulse-0")
+    world.barrier()
+    handle = world.start_sum(torch.zeros(1), "sum of bucket 1")
+    handle.wait()
+    return seen or read_pulse(folder / "pulse-0")
+
+
+def test_a_rank_that_waits_for_the_others_is_seen_to_wait(tmp_path: Path) -> None:
+    after, before = run_ranks(wait_to_be_seen, 2, tmp_path)
+    assert (before.begun, before.done, before.is_waiting) == (3, 2, True)
+    assert (after.begun, after.done, after.is_waiting) == (4, 4, False)
+    assert after.collective == "sum of bucket 1"
+    assert after.waited_s > before.waited_s

@@ -13,7 +13,10 @@ from tandem.artefact import (
     Manifest,
     building,
     fingerprint,
+    is_name,
     maybe_fresh,
+    maybe_partial,
+    parse_manifest,
     read_manifest,
     settle,
     sha256_file,
@@ -336,3 +339,40 @@ def test_nan_has_no_fingerprint() -> None:
 def test_sha256_of_a_file(tmp_path: Path) -> None:
     write_atomic(tmp_path / "x", b"abc")
     assert sha256_file(tmp_path / "x") == sha256(b"abc").hexdigest()
+
+
+def test_a_manifest_is_read_from_bytes_that_have_no_folder_yet(tmp_path: Path) -> None:
+    manifest = make(tmp_path / "set")
+    raw = (tmp_path / "set/manifest.json").read_bytes()
+    assert parse_manifest(raw, folder=tmp_path / "nowhere") == manifest
+    with pytest.raises(TandemError, match=r"nowhere/manifest.json is damaged or was edited"):
+        parse_manifest(raw.replace(b'"pairs": 3', b'"pairs": 4'), folder=tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        ("a", True),
+        ("a/b.bin", True),
+        ("..a/b..", True),
+        ("..", False),
+        ("a/../b", False),
+        ("/a", False),
+        ("", False),
+    ],
+)
+def test_a_name_stays_inside_its_folder(name: str, is_one: bool) -> None:
+    assert is_name(name) == is_one
+
+
+def test_what_an_interrupted_build_left_is_found_by_the_same_build_only(tmp_path: Path) -> None:
+    folder = tmp_path / "set"
+    assert maybe_partial(folder, kind="shards", version=1, fingerprint="a") is None
+    with pytest.raises(KeyError):
+        build_with(folder, fail_half_way)
+    left = maybe_partial(folder, kind="shards", version=1, fingerprint="a")
+    assert left is not None
+    assert content(left) == {"first.bin": b"done"}
+    assert maybe_partial(folder, kind="shards", version=1, fingerprint="b") is None
+    build_with(folder, lambda _build: None)
+    assert maybe_partial(folder, kind="shards", version=1, fingerprint="a") is None

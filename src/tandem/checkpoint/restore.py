@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from tandem.artefact import JsonValue
+from tandem.artefact import JsonValue, fingerprint
 from tandem.checkpoint.layout import MODEL, OPTIMIZER, RECIPE, STATE
 from tandem.checkpoint.listing import Scores, read_checkpoint_manifest, verify_files
 from tandem.checkpoint.tensors import read_tensors
@@ -23,6 +23,8 @@ class Restored:
 
     folder: Path
     step: int
+    mark: str
+    """Fingerprint of its tensors and its state: the same on every host that has the same checkpoint."""
     scores: Scores
     state: Mapping[str, JsonValue]
     recipe_text: str
@@ -47,6 +49,7 @@ def _restore(folder: Path) -> Restored:
     return Restored(
         folder=folder,
         step=facts["step"],
+        mark=fingerprint({name: manifest.files[name].sha256 for name in (MODEL, OPTIMIZER, STATE)}),
         scores=scores,
         state=json.loads((folder / STATE).read_bytes()),
         recipe_text=(folder / RECIPE).read_text(encoding="utf-8"),

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +34,9 @@ from tandem.runlog.writer import RunLog
 
 __all__ = ["CheckpointStore", "Restored", "Scores", "Snapshot"]
 
+WAIT_S = 1.0
+"""How often somebody who waits for a checkpoint says that he does."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
@@ -60,8 +63,10 @@ class CheckpointStore:
         keep_last: int,
         keep_best: int,
         log: RunLog,
+        on_wait: Callable[[], None] = lambda: None,
     ) -> None:
-        self._folder, self._log = folder, log
+        """`on_wait` is called now and then while somebody waits for a checkpoint to be written."""
+        self._folder, self._log, self._on_wait = folder, log, on_wait
         self._keep_last, self._keep_best = keep_last, keep_best
         self._recipe = recipe_text.encode()
         self._subword = read_subword_files(subword_folder)
@@ -127,6 +132,8 @@ class CheckpointStore:
 
     def _finish(self) -> None:
         if self._writing is not None:
+            while not wait([self._writing], timeout=WAIT_S).done:
+                self._on_wait()
             self._failure = self._writing.result()
             self._writing = None
 

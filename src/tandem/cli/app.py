@@ -14,8 +14,10 @@ from tandem.cli import (
     config,
     data,
     demo,
+    doctor,
     estimate,
     lab,
+    launch,
     resume,
     train,
     translate,
@@ -36,6 +38,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.add_typer(data.app, name="data")
 app.command("estimate")(estimate.estimate)
+app.command("doctor")(doctor.doctor)
 app.command("train")(train.train)
 app.command("resume")(resume.resume)
 app.command("watch")(watch.watch)
@@ -44,6 +47,7 @@ app.command("average")(average.average)
 app.command("translate")(translate.translate)
 app.add_typer(config.app, name="config")
 app.add_typer(lab.app, name="lab")
+app.add_typer(launch.app, name="launch")
 
 
 @app.callback(invoke_without_command=True)

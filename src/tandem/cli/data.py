@@ -1,4 +1,4 @@
-"""`tandem data`: public corpora, preparation, and a look at what was prepared."""
+"""`tandem data`: public corpora, preparation, a look at what was prepared, and copies on other hosts."""
 
 # Imports wait until a command runs, so that --help answers at once.
 
@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tandem.cli.data_get import get_corpus, list_corpora
+from tandem.cli.data_push import push_data
 from tandem.cli.paths import near
 from tandem.errors import TandemError
 
@@ -17,6 +18,7 @@ __all__ = ["app"]
 app = typer.Typer(help="Fetch text, prepare it for training, and look at it.", no_args_is_help=True)
 app.command("list")(list_corpora)
 app.command("get")(get_corpus)
+app.command("push")(push_data)
 
 Overrides = Annotated[list[str] | None, typer.Argument(help="Values to change: a.b=c …")]
 

@@ -17,13 +17,16 @@ def main() -> None:
     parser.add_argument("--device", required=True)
     parser.add_argument("--fit", action="store_true")
     parser.add_argument("--batch-tokens", type=int)
+    parser.add_argument("--timeout", type=float, default=600.0)
     words = parser.parse_args()
     with supervised():
         from tandem.config import load_recipe
         from tandem.train.assemble import Options, train_rank
 
         recipe = load_recipe(words.run / "recipe.yaml").recipe
-        options = Options(device=words.device, fit=words.fit, batch_tokens=words.batch_tokens)
+        options = Options(
+            device=words.device, fit=words.fit, batch_tokens=words.batch_tokens, timeout_s=words.timeout
+        )
         train_rank(words.run, recipe, options)
 
 

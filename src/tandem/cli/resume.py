@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tandem.cli.hosts import Dir, Hosts, HostsOptions, HostTimeout, MinHosts, Nic, Port, Python, SshConfig
 from tandem.cli.train import BatchTokens, Device, Fit, Plain, Restarts, Workers
 from tandem.cli.training import How, train_here
 from tandem.errors import TandemError
@@ -26,6 +27,14 @@ def resume(
     batch_tokens: BatchTokens = None,
     restarts: Restarts = 3,
     plain: Plain = False,
+    hosts: Hosts = None,
+    min_hosts: MinHosts = 1,
+    host_timeout: HostTimeout = 20.0,
+    ssh_config: SshConfig = None,
+    python: Python = None,
+    far_folder: Dir = "",
+    nic: Nic = "",
+    port: Port = 0,
 ) -> None:
     """Go on with a run from its newest checkpoint, on as many workers as you like."""
     from tandem.config import differences, load_recipe, may_change_on_resume
@@ -47,5 +56,18 @@ def resume(
         batch_tokens=batch_tokens,
         restarts=restarts,
         plain=plain,
+        hosts=None
+        if hosts is None
+        else HostsOptions(
+            hosts=hosts,
+            workers=workers,
+            ssh_config=ssh_config,
+            python=python,
+            folder=far_folder,
+            nic=nic,
+            port=port,
+            min_hosts=min_hosts,
+            timeout_s=host_timeout,
+        ),
     )
     train_here(wanted, run, how)

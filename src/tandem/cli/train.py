@@ -3,11 +3,14 @@
 # Imports wait until a command runs, so that --help answers at once.
 
 import os
+from contextlib import ExitStack, redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tandem.cli.hosts import Dir, Hosts, HostsOptions, HostTimeout, MinHosts, Nic, Port, Python, SshConfig
 from tandem.cli.paths import near
 from tandem.cli.training import How, make_ready, refuse_other_recipe, train_here
 
@@ -42,16 +45,26 @@ def train(
     batch_tokens: BatchTokens = None,
     restarts: Restarts = 3,
     plain: Plain = False,
+    hosts: Hosts = None,
+    min_hosts: MinHosts = 1,
+    host_timeout: HostTimeout = 20.0,
+    ssh_config: SshConfig = None,
+    python: Python = None,
+    far_folder: Dir = "",
+    nic: Nic = "",
+    port: Port = 0,
 ) -> None:
     """Prepare the text if need be and train; the same command goes on where a run was stopped.
 
-    Ctrl-C saves and ends; once more ends at once. Under torchrun it is one of the ranks.
+    Ctrl-C saves and ends; once more ends at once. Under torchrun, mpirun or srun it is one of the ranks.
     """
     from tandem.config import load_recipe
+    from tandem.launch.environment import rank_environment
 
     loaded = load_recipe(recipe, overrides or ()).recipe
     folder = run or Path("runs") / loaded.name
     refuse_other_recipe(loaded, folder)
+    os.environ.update(rank_environment(os.environ))
     if {"RANK", "WORLD_SIZE"} <= set(os.environ):
         _train_as_rank(loaded, folder, device=device, fit=fit, batch_tokens=batch_tokens)
         return
@@ -62,15 +75,37 @@ def train(
         batch_tokens=batch_tokens,
         restarts=restarts,
         plain=plain,
+        hosts=None
+        if hosts is None
+        else HostsOptions(
+            hosts=hosts,
+            workers=workers,
+            ssh_config=ssh_config,
+            python=python,
+            folder=far_folder,
+            nic=nic,
+            port=port,
+            min_hosts=min_hosts,
+            timeout_s=host_timeout,
+        ),
     )
     train_here(loaded, folder, how)
 
 
 def _train_as_rank(recipe: "Recipe", run: Path, *, device: str, fit: bool, batch_tokens: int | None) -> None:
+    from tandem.launch.alone import unsupervised
+    from tandem.launch.first import first_of_host
+    from tandem.runlog.layout import RunLayout
     from tandem.runlog.writer import NullLog
     from tandem.train.assemble import Options, train_rank
 
-    if os.environ["RANK"] == "0":
-        make_ready(recipe, run, NullLog())
-        typer.echo(f"Training in {near(run)}; look at it with tandem watch {near(run)}.")
-    train_rank(run, recipe, Options(device=device, fit=fit, batch_tokens=batch_tokens))
+    speaks = os.environ["RANK"] == "0"
+    with unsupervised(RunLayout(run).log):
+        with first_of_host() as is_first, ExitStack() as stack:
+            if not speaks:
+                stack.enter_context(redirect_stderr(StringIO()))
+            if is_first:
+                make_ready(recipe, run, NullLog())
+        if speaks:
+            typer.echo(f"Training in {near(run)}; look at it with tandem watch {near(run)}.")
+        train_rank(run, recipe, Options(device=device, fit=fit, batch_tokens=batch_tokens))

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tandem import __version__
+from tandem.cli.hosts import HostsOptions, crew_on_hosts, far_place
 from tandem.cli.paths import near
 from tandem.errors import TandemError
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from tandem.config import Recipe
     from tandem.data.prepared import Prepared
-    from tandem.launch.supervisor import Supervisor
+    from tandem.launch.supervisor import Crew, Supervisor
     from tandem.observe.watch import WatchState
     from tandem.runlog.writer import RunLog
 
@@ -46,33 +47,35 @@ class How:
     batch_tokens: int | None = None
     restarts: int = 3
     plain: bool = False
+    hosts: HostsOptions | None = None
+    """None: this host alone."""
 
 
 def train_here(recipe: "Recipe", run: Path, how: How) -> "WatchState":
-    """Train in the run's folder with worker processes of this host, show it, and say where everything lies.
+    """Train in the run's folder with workers of this host or of others, show it, and say where everything lies.
 
     Raises typer.Exit when it was asked to stop, after the workers have saved.
     """
     from rich.console import Console
 
-    from tandem.launch.hardware import choose_hardware
+    from tandem.launch.supervisor import Supervisor
     from tandem.lock import holding, using
     from tandem.runlog.event import RunFinished
     from tandem.runlog.writer import open_host_log
 
     console = Console(highlight=False, soft_wrap=True)
-    device, workers = choose_hardware(how.device, how.workers, before=_cpu_ranks(run))
     with holding(run):
         log = open_host_log(run, platform.node())
         reason = "interrupted"
         try:
-            _log_start(log, recipe, workers)
-            make_ready(recipe, run, log)
-            if (step := newest_step(run)) is not None:
-                console.print(f"{near(run)} goes on at step {step:,}.", markup=False)
-            supervisor = _supervisor(run, device, workers, how, log)
-            with using(recipe.prepared_folder), _stopping(supervisor) as signals:
-                state = _follow(supervisor, run, console, plain=how.plain)
+            with _crew(recipe, run, how, log) as crew, using(recipe.prepared_folder):
+                supervisor = Supervisor(
+                    crew,
+                    log=log,
+                    restarts=how.restarts,
+                    progress=lambda: (newest_step(run), crew.newest_step),
+                )
+                state, signals = _follow(supervisor, run, console, plain=how.plain)
             reason = f"stopped by {signals[0].name}" if signals else "completed"
         except TandemError as error:
             reason = f"failed: {error}"
@@ -80,10 +83,36 @@ def train_here(recipe: "Recipe", run: Path, how: How) -> "WatchState":
         finally:
             log.log(RunFinished(reason=reason))
             log.close()
-    _show_end(run, state, console, is_stopped=bool(signals))
+    _show_end(run, state, console, how=how, is_stopped=bool(signals))
     if signals:
         raise typer.Exit(128 + signals[0])
     return state
+
+
+@contextmanager
+def _crew(recipe: "Recipe", run: Path, how: How, log: "RunLog") -> Iterator["Crew"]:
+    """All workers, with their data, ready to start."""
+    from tandem.launch.hardware import choose_hardware
+    from tandem.launch.local import LocalCrew
+    from tandem.runlog.layout import RunLayout
+
+    words = ["--fit"] if how.fit else []
+    words += [] if how.batch_tokens is None else ["--batch-tokens", str(how.batch_tokens)]
+
+    def prepare(workers: int) -> None:
+        _log_start(log, recipe, workers)
+        make_ready(recipe, run, log)
+
+    if how.hosts is not None:
+        with crew_on_hosts(
+            recipe, run, how.hosts, device=how.device, words=words, log=log, prepare=prepare
+        ) as crew:
+            yield crew
+        return
+    device, workers = choose_hardware(how.device, how.workers, before=_cpu_ranks(run))
+    prepare(workers)
+    command = [sys.executable, "-m", "tandem.cli.rank", str(run), "--device", device, *words]
+    yield LocalCrew(command, workers=workers, output=RunLayout(run).log)
 
 
 def newest_step(run: Path) -> int | None:
@@ -199,23 +228,6 @@ def _log_start(log: "RunLog", recipe: "Recipe", workers: int) -> None:
     )
 
 
-def _supervisor(run: Path, device: str, workers: int, how: How, log: "RunLog") -> "Supervisor":
-    from tandem.launch.supervisor import Supervisor
-    from tandem.runlog.layout import RunLayout
-
-    command = [sys.executable, "-m", "tandem.cli.rank", str(run), "--device", device]
-    command += ["--fit"] if how.fit else []
-    command += [] if how.batch_tokens is None else ["--batch-tokens", str(how.batch_tokens)]
-    return Supervisor(
-        command,
-        workers=workers,
-        output=RunLayout(run).log,
-        log=log,
-        restarts=how.restarts,
-        progress=lambda: newest_step(run),
-    )
-
-
 @contextmanager
 def _stopping(supervisor: "Supervisor") -> Iterator[list[signal.Signals]]:
     """Inside the block the first signal asks the workers to save and end; Ctrl-C after it ends them at once."""
@@ -241,7 +253,17 @@ def _stopping(supervisor: "Supervisor") -> Iterator[list[signal.Signals]]:
             signal.signal(number, handler)
 
 
-def _follow(supervisor: "Supervisor", run: Path, console: "Console", *, plain: bool) -> "WatchState":
+def _follow(
+    supervisor: "Supervisor", run: Path, console: "Console", *, plain: bool
+) -> tuple["WatchState", list[signal.Signals]]:
+    """Start the workers, show what they do, and wait for their end; also gives the signals that came meanwhile."""
+    if (step := newest_step(run)) is not None:
+        console.print(f"{near(run)} goes on at step {step:,}.", markup=False)
+    with _stopping(supervisor) as signals:
+        return _show_work(supervisor, run, console, plain=plain), signals
+
+
+def _show_work(supervisor: "Supervisor", run: Path, console: "Console", *, plain: bool) -> "WatchState":
     from tandem.observe.sinks.tensorboard import TensorBoardSink
     from tandem.observe.watch import follow_run
 
@@ -263,7 +285,7 @@ def _follow(supervisor: "Supervisor", run: Path, console: "Console", *, plain: b
     return state
 
 
-def _show_end(run: Path, state: "WatchState", console: "Console", *, is_stopped: bool) -> None:
+def _show_end(run: Path, state: "WatchState", console: "Console", *, how: How, is_stopped: bool) -> None:
     from tandem.checkpoint.listing import list_checkpoints
     from tandem.runlog.layout import RunLayout
 
@@ -275,6 +297,9 @@ def _show_end(run: Path, state: "WatchState", console: "Console", *, is_stopped:
     rows += [
         (near(info.folder), f"the best {what} on the valid text: {value:.4g}") for info, what, value in best
     ]
+    if how.hosts is not None and not whole:
+        place = far_place(layout.checkpoints, how.hosts.folder)
+        rows.append((place, f"the checkpoints, on each of {how.hosts.hosts}"))
     rows += [
         (near(layout.log), "the run log, and what the workers printed"),
         (near(run / "tensorboard"), "the curves: tensorboard --logdir shows them"),

@@ -16,7 +16,8 @@ def main() -> None:
     folder, name, cwd, log = sys.argv[1:5]
     command = sys.argv[5:]
     layout = Layout(Path(folder))
-    host = read_state(layout.folder).host(name)
+    state = read_state(layout.folder)
+    host = state.host(name)
     join_network(host.namespace)
     covers = {
         Path("/etc/hosts"): layout.hosts_file,
@@ -25,6 +26,7 @@ def main() -> None:
     }
     take_identity(name, covers)
     os.environ.update(HOME=str(layout.home(name)), TANDEM_LAB_HOST=name, HOSTNAME=name, PWD=cwd)
+    os.environ.setdefault("OMP_NUM_THREADS", str(state.threads))
     os.chdir(cwd)
     if log:
         detach(Path(log))

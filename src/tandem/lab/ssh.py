@@ -6,7 +6,7 @@ from pathlib import Path
 from tandem.lab.command import perform
 from tandem.lab.entry import connecting
 from tandem.lab.layout import Layout
-from tandem.lab.state import State
+from tandem.lab.state import Host, State
 
 __all__ = ["write_ssh"]
 
@@ -24,7 +24,7 @@ def write_ssh(layout: Layout, state: State) -> None:
     layout.ssh_config.write_text(_client(layout, state, proxy=connecting(state.switch)))
     layout.ssh_config_inside.write_text(_client(layout, state))
     for host in state.hosts.values():
-        layout.sshd_config(host.name).write_text(_server(layout, host.name, host.address))
+        layout.sshd_config(host.name).write_text(_server(layout, state, host))
         layout.passwd(host.name).write_text(_passwd(layout.home(host.name)))
         own = layout.home(host.name) / ".ssh"
         own.mkdir(mode=0o700)
@@ -53,9 +53,9 @@ def _client(layout: Layout, state: State, *, proxy: str | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _server(layout: Layout, name: str, address: str) -> str:
+def _server(layout: Layout, state: State, host: Host) -> str:
     lines = [
-        f"ListenAddress {address}",
+        f"ListenAddress {host.address}",
         f"HostKey {_quoted(layout.host_key)}",
         f"AuthorizedKeysFile {_quoted(layout.user_key.with_suffix('.pub'))}",
         "AllowUsers root",
@@ -68,7 +68,7 @@ def _server(layout: Layout, name: str, address: str) -> str:
         "PidFile none",
         "UseDNS no",
         "MaxStartups 100",
-        f"SetEnv TANDEM_LAB_HOST={name}",
+        f"SetEnv TANDEM_LAB_HOST={host.name} OMP_NUM_THREADS={state.threads}",
         "Subsystem sftp internal-sftp",
     ]
     return "\n".join(lines) + "\n"

@@ -1,6 +1,7 @@
 """All that a lab is made of, in a file that is written before the things are made."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -51,6 +52,11 @@ class State:
     prefix: int
     made_folder: bool
     hosts: Mapping[str, Host]
+
+    @property
+    def threads(self) -> int:
+        """How many threads a program should use in a host: all hosts share this machine's processors."""
+        return max(1, (os.cpu_count() or 1) // len(self.hosts))
 
     @property
     def namespaces(self) -> list[str]:

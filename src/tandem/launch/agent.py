@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+from torch.distributed import DistError
 from torch.distributed.elastic.agent.server.api import RunResult, WorkerGroup, WorkerSpec
 from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
 from torch.distributed.elastic.multiprocessing import LogsDest, LogsSpecs
@@ -15,14 +17,39 @@ from torch.distributed.elastic.rendezvous import RendezvousParameters, registry
 from torch.distributed.elastic.rendezvous.api import RendezvousError
 
 from tandem.errors import TandemError
+from tandem.parallel.pulse import PULSE
 
-__all__ = ["Job", "run_once"]
+__all__ = ["GRACE_S", "Job", "Meeting", "MeetingError", "run_once"]
 
 LOOK_S = 0.2
 """How often the workers are looked at."""
 
 GRACE_S = 5.0
 """How long the others may take to notice that a rank is lost; over NCCL they would wait for it for ever."""
+
+
+class MeetingError(Exception):
+    """The hosts of a start did not meet."""
+
+
+JOIN_S = 60
+"""How long the hosts of a start wait for each other."""
+PARTING_S = 30.0
+"""How long a host whose workers are done waits for the others'."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meeting:
+    """Where the hosts of one start meet, and which of them this one is."""
+
+    address: str
+    port: int
+    rank: int
+    """This host's number among them; number 0 keeps the store, at the address."""
+    hosts: int
+    name: str
+    """Another one for each start."""
+    own_address: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +59,10 @@ class Job:
     command: Sequence[str]
     workers: int
     environment: Mapping[str, str]
+    pulses: Path
+    """Folder for the workers' pulses, a file pulse-N for rank N."""
+    meeting: Meeting | None = None
+    """None: this host alone."""
 
 
 def run_once(job: Job, *, asked: Callable[[], signal.Signals | None]) -> Mapping[int, int]:
@@ -42,12 +73,14 @@ def run_once(job: Job, *, asked: Callable[[], signal.Signals | None]) -> Mapping
     """
     with _quietly():
         try:
-            agent = _Agent(_spec(job), environment=job.environment, asked=asked)
+            agent = _Agent(job, asked=asked)
             try:
                 result = agent.run()
             finally:
                 agent.leave()
-        except RendezvousError as error:
+        except (RendezvousError, DistError) as error:
+            if job.meeting is not None:
+                raise MeetingError(f"{job.meeting.address}:{job.meeting.port}: {_short(error)}") from error
             raise TandemError(f"Cannot start workers on this host: {error}; look at its network.") from error
     if not result.is_failed():
         return {}
@@ -56,7 +89,20 @@ def run_once(job: Job, *, asked: Callable[[], signal.Signals | None]) -> Mapping
 
 
 def _spec(job: Job) -> WorkerSpec:
-    meeting = RendezvousParameters(
+    return WorkerSpec(
+        role="rank",
+        local_world_size=job.workers,
+        rdzv_handler=registry.get_rendezvous_handler(_alone() if job.meeting is None else _with(job.meeting)),
+        entrypoint=job.command[0],
+        args=tuple(job.command[1:]),
+        max_restarts=0,
+        monitor_interval=LOOK_S,
+        local_addr="localhost" if job.meeting is None else job.meeting.own_address,
+    )
+
+
+def _alone() -> RendezvousParameters:
+    return RendezvousParameters(
         backend="c10d",
         endpoint="localhost:0",
         run_id=f"tandem-{os.getpid()}",
@@ -65,24 +111,36 @@ def _spec(job: Job) -> WorkerSpec:
         local_addr="localhost",
         is_host=True,
     )
-    return WorkerSpec(
-        role="rank",
-        local_world_size=job.workers,
-        rdzv_handler=registry.get_rendezvous_handler(meeting),
-        entrypoint=job.command[0],
-        args=tuple(job.command[1:]),
-        max_restarts=0,
-        monitor_interval=LOOK_S,
-        local_addr="localhost",
+
+
+def _with(meeting: Meeting) -> RendezvousParameters:
+    # Who is who was settled before: a meeting of a given number of hosts, which fails where one does not come.
+    return RendezvousParameters(
+        backend="static",
+        endpoint=f"{_bracketed(meeting.address)}:{meeting.port}",
+        run_id=meeting.name,
+        min_nodes=meeting.hosts,
+        max_nodes=meeting.hosts,
+        local_addr=meeting.own_address,
+        rank=meeting.rank,
+        timeout=JOIN_S,
     )
+
+
+def _short(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _bracketed(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
 
 
 class _Environment(LogsSpecs):
     """Adds our environment to that of each worker; they redirect their output themselves."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, job: Job) -> None:
         super().__init__()
-        self._environment = environment
+        self._job = job
 
     @property
     def root_log_dir(self) -> str:
@@ -90,7 +148,8 @@ class _Environment(LogsSpecs):
 
     def reify(self, envs: dict[int, dict[str, str]]) -> LogsDest:
         for environment in envs.values():
-            environment.update(self._environment)
+            pulse = f"{self._job.pulses}/pulse-{environment['RANK']}"
+            environment.update({**self._job.environment, PULSE: pulse})
         inherited = dict.fromkeys(envs, "")
         return LogsDest(stdouts=inherited, stderrs=inherited, error_files=dict.fromkeys(envs, os.devnull))
 
@@ -98,14 +157,8 @@ class _Environment(LogsSpecs):
 class _Agent(LocalElasticAgent):
     """Torch's agent, which also passes signals on, and tells those that failed from those that it ended itself."""
 
-    def __init__(
-        self,
-        spec: WorkerSpec,
-        *,
-        environment: Mapping[str, str],
-        asked: Callable[[], signal.Signals | None],
-    ) -> None:
-        super().__init__(spec, _Environment(environment))
+    def __init__(self, job: Job, *, asked: Callable[[], signal.Signals | None]) -> None:
+        super().__init__(_spec(job), _Environment(job), exit_barrier_timeout=PARTING_S)
         self._asked = asked
         self._told: signal.Signals | None = None
         self.failed: dict[int, int] = {}

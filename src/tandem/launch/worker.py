@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from tandem.errors import TandemError
 from tandem.launch.report import Kind, send_report
+from tandem.parallel.pulse import PULSE, read_pulse
 
 __all__ = ["OUTPUT", "PARENT", "REPORTS", "output_file", "supervised"]
 
@@ -42,7 +43,8 @@ def supervised() -> Iterator[None]:
     except Exception as error:  # noqa: BLE001 - whatever it is, the supervisor must hear of it
         traceback.print_exc()
         kind: Kind = "peer" if _is_lost_peer(error) else "unexpected"
-        send_report(os.environ[REPORTS], rank=rank, kind=kind, message=_in_a_line(error))
+        place = _place() if kind == "peer" else ""
+        send_report(os.environ[REPORTS], rank=rank, kind=kind, message=place + _in_a_line(error))
         _leave(1)
     _leave(0)
 
@@ -86,6 +88,18 @@ def _is_lost_peer(error: Exception) -> bool:
     signs = ("gloo/transport/", "Connection closed by peer", "Connection reset by peer")
     by_text = isinstance(error, RuntimeError) and any(sign in str(error) for sign in signs)
     return by_text or type(error).__module__ == "torch.distributed"
+
+
+def _place() -> str:
+    """In which collective of which step this rank is, as far as its pulse tells."""
+    pulse = read_pulse(Path(os.environ.get(PULSE, "")))
+    if pulse is None or not pulse.collective:
+        return ""
+    return (
+        f"in {pulse.collective} of step {pulse.step}: "
+        if pulse.step
+        else f"in {pulse.collective} at the start: "
+    )
 
 
 def _in_a_line(error: Exception) -> str:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from tandem.parallel.world import Handle, World
 
-__all__ = ["GradientBuckets"]
+__all__ = ["GradientBuckets", "bucket_bytes_for"]
 
 LARGEST_BYTES = 25 * 2**20
 SMALLEST_BYTES = 2**20
@@ -46,7 +46,7 @@ class GradientBuckets:
         flat = torch.zeros(total + slots, dtype=torch.float32, device=world.device)
         self._flat, self.gradients, self.slots = flat, flat[:total], flat[total:]
         self._views = self.views(flat)
-        limit = (bucket_bytes or _choose_bytes(total * _NUMBER_BYTES)) // _NUMBER_BYTES
+        limit = (bucket_bytes or bucket_bytes_for(total * _NUMBER_BYTES)) // _NUMBER_BYTES
         self._bucket_of, starts = _fill(places, limit)
         self._bucket_of_parameter: dict[Tensor, int] = dict(
             zip(self._parameters, self._bucket_of, strict=True)
@@ -173,11 +173,13 @@ class GradientBuckets:
                 self._marks.append(mark)
             return
         # Every rank sends the buckets in this order, whichever order its gradients come in.
-        for bucket in self._buckets[len(self._handles) : until]:
-            self._handles.append(self._world.start_sum(bucket))
+        for number in range(len(self._handles), until):
+            handle = self._world.start_sum(self._buckets[number], f"sum of bucket {number + 1}")
+            self._handles.append(handle)
 
 
-def _choose_bytes(total_bytes: int) -> int:
+def bucket_bytes_for(total_bytes: int) -> int:
+    """How large a bucket may be for gradients of so many bytes."""
     return max(SMALLEST_BYTES, min(LARGEST_BYTES, total_bytes // OVERLAPPING))
 
 

@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 
@@ -12,11 +12,10 @@ from torch import Tensor
 
 from tandem.artefact import JsonValue
 from tandem.errors import TandemError
+from tandem.parallel.pulse import NullPulse, Pulse, open_pulse
+from tandem.parallel.route import interface_towards
 
 __all__ = ["Handle", "SoloWorld", "TorchWorld", "World", "open_world"]
-
-_LONGEST = 80
-"""Characters of a value that an error message shows."""
 
 
 class Handle(Protocol):
@@ -46,6 +45,16 @@ class World(Protocol):
         ...
 
     @property
+    def is_one_host(self) -> bool:
+        """Whether all ranks are known to be on this host."""
+        ...
+
+    @property
+    def pulse(self) -> Pulse:
+        """Where this rank shows that it lives."""
+        ...
+
+    @property
     def device(self) -> torch.device:
         """Where this rank computes, and where tensors that it exchanges lie."""
         ...
@@ -54,7 +63,7 @@ class World(Protocol):
         """Put the sum over all ranks in place of the tensor."""
         ...
 
-    def start_sum(self, tensor: Tensor) -> Handle:
+    def start_sum(self, tensor: Tensor, name: str = "sum") -> Handle:
         """Begin to sum in place; the tensor is not to be touched before the handle was waited for."""
         ...
 
@@ -66,8 +75,8 @@ class World(Protocol):
         """Put the smallest over all ranks, element by element, in place of the tensor."""
         ...
 
-    def share(self, tensor: Tensor) -> None:
-        """Put rank 0's value in place of the tensor."""
+    def share(self, tensor: Tensor, source: int = 0) -> None:
+        """Put one rank's value in place of the tensor."""
         ...
 
     def gather(self, value: JsonValue) -> list[JsonValue]:
@@ -76,10 +85,6 @@ class World(Protocol):
 
     def barrier(self) -> None:
         """Return when all ranks have come here."""
-        ...
-
-    def agree(self, value: JsonValue, what: str) -> None:
-        """Raise TandemError on every rank, naming the ranks, where `what` is not the same on all."""
         ...
 
     def close(self) -> None:
@@ -102,11 +107,13 @@ class SoloWorld:
     rank: int = 0
     size: int = 1
     local_rank: int = 0
+    is_one_host: bool = True
+    pulse: Pulse = field(default_factory=NullPulse)
 
     def sum(self, tensor: Tensor) -> None:
         """Leave the tensor as it is."""
 
-    def start_sum(self, tensor: Tensor) -> Handle:  # noqa: ARG002  (the interface's)
+    def start_sum(self, tensor: Tensor, name: str = "sum") -> Handle:  # noqa: ARG002  (the interface's)
         """Leave the tensor as it is."""
         return _Done()
 
@@ -116,7 +123,7 @@ class SoloWorld:
     def smallest(self, tensor: Tensor) -> None:
         """Leave the tensor as it is."""
 
-    def share(self, tensor: Tensor) -> None:
+    def share(self, tensor: Tensor, source: int = 0) -> None:
         """Leave the tensor as it is."""
 
     def gather(self, value: JsonValue) -> list[JsonValue]:
@@ -126,29 +133,41 @@ class SoloWorld:
     def barrier(self) -> None:
         """Go on."""
 
-    def agree(self, value: JsonValue, what: str) -> None:
-        """Agree."""
-
     def close(self) -> None:
         """Nothing was opened."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Felt:
+    """The handle of a sum, whose wait is felt in the pulse."""
+
+    handle: Handle
+    pulse: Pulse
+    name: str
+
+    def wait(self) -> None:
+        """Return when the sum is there; on a GPU, make what is queued from now on wait for it."""
+        with self.pulse.waiting(self.name):
+            self.handle.wait()
 
 
 class TorchWorld:
     """Ranks joined by torch.distributed: NCCL between GPUs, gloo between CPUs."""
 
-    def __init__(self, *, device: torch.device, local_rank: int, timeout_s: float) -> None:
+    def __init__(self, *, device: torch.device, local_rank: int, timeout_s: float, pulse: Pulse) -> None:
         """Meet the others, as RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in the environment say."""
         gpu = device.type == "cuda"
+        self.is_one_host = os.environ.get("LOCAL_WORLD_SIZE") == os.environ["WORLD_SIZE"]
         if gpu:
             torch.cuda.set_device(device)
-        elif _is_one_host():
-            # Else gloo takes the address that the host's name stands for, which may be a slow or a dead one.
-            os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-        dist.init_process_group(
-            "nccl" if gpu else "gloo",
-            timeout=timedelta(seconds=timeout_s),
-            device_id=device if gpu else None,
-        )
+        _choose_interface(gpu=gpu, is_one_host=self.is_one_host)
+        self.pulse = pulse
+        with pulse.collective("meeting"):
+            dist.init_process_group(
+                "nccl" if gpu else "gloo",
+                timeout=timedelta(seconds=timeout_s),
+                device_id=device if gpu else None,
+            )
         self.rank = dist.get_rank()
         self.size = dist.get_world_size()
         self.local_rank = local_rank
@@ -156,54 +175,50 @@ class TorchWorld:
 
     def sum(self, tensor: Tensor) -> None:
         """Put the sum over all ranks in place of the tensor."""
-        dist.all_reduce(tensor)
+        with self.pulse.collective("sum"):
+            dist.all_reduce(tensor)
 
-    def start_sum(self, tensor: Tensor) -> Handle:
+    def start_sum(self, tensor: Tensor, name: str = "sum") -> Handle:
         """Begin to sum in place; the tensor is not to be touched before the handle was waited for."""
+        self.pulse.begin(name)
         handle: Handle = dist.all_reduce(tensor, async_op=True)
-        return handle
+        return _Felt(handle=handle, pulse=self.pulse, name=name)
 
     def largest(self, tensor: Tensor) -> None:
         """Put the largest over all ranks, element by element, in place of the tensor."""
-        dist.all_reduce(tensor, dist.ReduceOp.MAX)
+        with self.pulse.collective("largest"):
+            dist.all_reduce(tensor, dist.ReduceOp.MAX)
 
     def smallest(self, tensor: Tensor) -> None:
         """Put the smallest over all ranks, element by element, in place of the tensor."""
-        dist.all_reduce(tensor, dist.ReduceOp.MIN)
+        with self.pulse.collective("smallest"):
+            dist.all_reduce(tensor, dist.ReduceOp.MIN)
 
-    def share(self, tensor: Tensor) -> None:
-        """Put rank 0's value in place of the tensor."""
-        dist.broadcast(tensor, src=0)
+    def share(self, tensor: Tensor, source: int = 0) -> None:
+        """Put one rank's value in place of the tensor."""
+        with self.pulse.collective("share"):
+            dist.broadcast(tensor, src=source)
 
     def gather(self, value: JsonValue) -> list[JsonValue]:
         """The values of all ranks, in order, on every rank."""
         mine = torch.frombuffer(bytearray(_to_bytes(value)), dtype=torch.uint8).to(self.device)
         counts = torch.zeros(self.size, dtype=torch.int64, device=self.device)
         counts[self.rank] = len(mine)
-        self.sum(counts)
-        lengths: list[int] = counts.tolist()
+        with self.pulse.collective("gather"):
+            dist.all_reduce(counts)
+            lengths: list[int] = counts.tolist()
         rows = torch.zeros(self.size, max(lengths), dtype=torch.uint8, device=self.device)
         rows[self.rank, : len(mine)] = mine
-        self.sum(rows)
-        held = rows.cpu().numpy()
+        with self.pulse.collective("gather"):
+            dist.all_reduce(rows)
+            held = rows.cpu().numpy()
         return [_from_bytes(held[rank, :length].tobytes()) for rank, length in enumerate(lengths)]
 
     def barrier(self) -> None:
         """Return when all ranks have come here."""
-        self.sum(token := torch.zeros(1, device=self.device))
-        token.item()
-
-    def agree(self, value: JsonValue, what: str) -> None:
-        """Raise TandemError on every rank, naming the ranks, where `what` is not the same on all."""
-        held = self.gather(value)
-        if others := [rank for rank, other in enumerate(held) if other != held[0]]:
-            first = others[0]
-            ranks = ", ".join(map(str, others))
-            raise TandemError(
-                f"The ranks do not agree on {what}: rank 0 has {_short(held[0])}, but rank {first} has "
-                f"{_short(held[first])} (different on: {ranks}); start all of them with the same files, options "
-                "and versions."
-            )
+        with self.pulse.collective("barrier"):
+            dist.all_reduce(token := torch.zeros(1, device=self.device))
+            token.item()
 
     def close(self) -> None:
         """Leave; may be called again."""
@@ -220,9 +235,10 @@ def open_world(device: str = "auto", *, timeout_s: float) -> World:
         raise TandemError(
             f"RANK is {rank} and WORLD_SIZE {size}: ranks are numbered from 0 and below WORLD_SIZE."
         )
+    pulse = open_pulse()
     if size == 1:
-        return SoloWorld(device=chosen)
-    return TorchWorld(device=chosen, local_rank=local_rank, timeout_s=timeout_s)
+        return SoloWorld(device=chosen, pulse=pulse)
+    return TorchWorld(device=chosen, local_rank=local_rank, timeout_s=timeout_s, pulse=pulse)
 
 
 def _choose_device(name: str, local_rank: int) -> torch.device:
@@ -245,8 +261,22 @@ def _number(name: str, default: int) -> int:
         raise TandemError(f"{name} is {text!r} in the environment: make it a whole number.") from None
 
 
-def _is_one_host() -> bool:
-    return os.environ.get("LOCAL_WORLD_SIZE") == os.environ["WORLD_SIZE"]
+def _choose_interface(*, gpu: bool, is_one_host: bool) -> None:
+    """Name the network interface to use, unless the environment does; otherwise the libraries guess.
+
+    They take the address that the host's name stands for, which may be a slow or a dead one.
+    """
+    if is_one_host:
+        if not gpu:
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+        return
+    if {"GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"} <= os.environ.keys():
+        return
+    name = interface_towards(os.environ.get("MASTER_ADDR", ""))
+    if name is not None:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
+        # Without the sign NCCL takes every interface whose name begins so.
+        os.environ.setdefault("NCCL_SOCKET_IFNAME", f"={name}")
 
 
 def _to_bytes(value: JsonValue) -> bytes:
@@ -256,8 +286,3 @@ def _to_bytes(value: JsonValue) -> bytes:
 def _from_bytes(held: bytes) -> JsonValue:
     value: JsonValue = json.loads(held)
     return value
-
-
-def _short(value: JsonValue) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

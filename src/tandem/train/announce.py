@@ -16,8 +16,8 @@ from tandem.parallel.world import World
 from tandem.runlog.event import BatchesPlanned, RunStarted, TrainingStarted
 from tandem.train.capacity import Layout
 from tandem.train.learner import Learner
+from tandem.train.resume import Start
 from tandem.train.schedule import describe_schedule
-from tandem.train.state import TrainState
 from tandem.train.way import Way
 
 __all__ = ["batches_planned", "recipe_mark", "run_started", "training_started"]
@@ -41,19 +41,21 @@ def training_started(
     recipe: Recipe,
     world: World,
     *,
-    state: TrainState,
-    resumed_from: str,
+    start: Start,
+    checkpoint_hosts: tuple[str, ...],
     learner: Learner,
     plan: UpdatePlan,
     shape: BatchShape,
     way: Way,
 ) -> TrainingStarted:
     """All is built, and the first step comes."""
-    max_steps = recipe.train.max_steps
+    max_steps, state = recipe.train.max_steps, start.state
     return TrainingStarted(
         step=state.step,
         tokens=state.tokens,
-        resumed_from=resumed_from,
+        resumed_from=start.resumed_from,
+        resumed_host=start.resumed_host,
+        checkpoint_hosts=checkpoint_hosts,
         parameters=parameter_count(learner.model),
         ranks=world.size,
         device=_name_device(world.device),

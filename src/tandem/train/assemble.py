@@ -1,16 +1,13 @@
 """The one place that builds a rank of a run, and takes it apart again."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
 
 import torch
 
-from tandem import __version__
-from tandem.artefact import JsonValue
 from tandem.checkpoint.store import CheckpointStore
 from tandem.config import Recipe, recipe_yaml
 from tandem.data.batches.plan import UpdatePlan
@@ -32,7 +29,8 @@ from tandem.runlog.event import (
 from tandem.runlog.layout import RunLayout
 from tandem.runlog.writer import NullLog, RunLog, open_rank_log
 from tandem.telemetry.clock import PhaseClock
-from tandem.train.announce import batches_planned, recipe_mark, run_started, training_started
+from tandem.train.alike import check_alike
+from tandem.train.announce import batches_planned, run_started, training_started
 from tandem.train.asked import Clockwork, Signals
 from tandem.train.capacity import (
     build_shape,
@@ -42,18 +40,19 @@ from tandem.train.capacity import (
     layout_for_evaluation,
     maybe_same_shape,
 )
+from tandem.train.disks import find_writers
 from tandem.train.fit import find_capacity
 from tandem.train.judge import Judge
 from tandem.train.keep import Keeper
 from tandem.train.learner import Learner
 from tandem.train.loop import Run, run_training
-from tandem.train.match import DATA, check_match, describe_data
+from tandem.train.match import DATA, check_match, describe_data, describe_files
 from tandem.train.measured import build_measured
 from tandem.train.memory import keep_freed_memory
 from tandem.train.meter import LAG_STEPS, Meter
+from tandem.train.resume import Start, find_start
 from tandem.train.schedule import build_schedule
 from tandem.train.seeds import derived_seed
-from tandem.train.state import TrainState
 from tandem.train.step import TrainingStep
 from tandem.train.validate import PROBE, VALID, Validator
 from tandem.train.way import Way, choose_way, record_way
@@ -86,8 +85,6 @@ def train_rank(run: Path, recipe: Recipe, options: Options) -> None:
         stack.callback(log.close)
         signals = Signals(lambda name: log.log(StopAsked(signal=name)))
         stack.enter_context(signals.caught())
-        # Nobody may make the data again while it is learnt from.
-        stack.enter_context(using(recipe.prepared_folder))
         place = _Place(run=run, recipe=recipe, options=options, world=world, log=log, signals=signals)
         log.log(run_started(recipe, world))
         try:
@@ -131,24 +128,18 @@ class _Data:
     subword: Subword
     plan: UpdatePlan
     mark: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Start:
-    """Where the run begins, or goes on."""
-
-    state: TrainState
-    facts: Mapping[str, Any]
-    """What the checkpoint says besides; empty for a new run."""
-    resumed_from: str
+    hosts: tuple[str, ...]
+    """Of each rank."""
+    writers: tuple[int, ...]
+    """Ranks that write checkpoints."""
 
 
 def _train(place: _Place) -> str:
     begun = time.monotonic()
-    data = _open_data(place)
-    learner = Learner.build(place.recipe, data.subword, place.world)
-    store = _open_store(place, data)
     with ExitStack() as stack:
+        data = _open_data(place, stack)
+        learner = Learner.build(place.recipe, data.subword, place.world)
+        store = _open_store(place, data)
         if store is not None:
             stack.callback(store.close)
             store.reserve(model=learner.weights(), optimizer=learner.rest())
@@ -175,8 +166,8 @@ def _train(place: _Place) -> str:
         started = training_started(
             place.recipe,
             place.world,
-            state=start.state,
-            resumed_from=start.resumed_from,
+            start=start,
+            checkpoint_hosts=tuple(data.hosts[rank] for rank in data.writers),
             learner=learner,
             plan=data.plan,
             shape=shape,
@@ -196,23 +187,32 @@ def _train(place: _Place) -> str:
     return reason
 
 
-def _open_data(place: _Place) -> _Data:
-    # The folder may have been prepared for a recipe that differs in what is learnt, not in the data.
-    prepared = replace(open_prepared(place.recipe.prepared_folder), recipe=place.recipe)
-    mark = describe_data(prepared)
-    same: Mapping[str, JsonValue] = {
-        "tandem": __version__,
-        "torch": str(torch.__version__),
-        "recipe": recipe_mark(place.recipe),
-        "data": mark,
-    }
-    for what, value in same.items():
-        place.world.agree(value, f"the {what}")
-    return _Data(prepared=prepared, subword=prepared.subword(), plan=prepared.plan(), mark=mark)
+def _open_data(place: _Place, stack: ExitStack) -> _Data:
+    """Open the data, and see that all ranks have the same; nobody may make it again before the stack is closed."""
+    recipe, world = place.recipe, place.world
+    try:
+        stack.enter_context(using(recipe.prepared_folder))
+        # The folder may have been prepared for a recipe that differs in what is learnt, not in the data.
+        prepared = replace(open_prepared(recipe.prepared_folder), recipe=recipe)
+        files, subword, plan = describe_files(prepared), prepared.subword(), prepared.plan()
+        mark = describe_data(prepared)
+    except (OSError, TandemError) as error:
+        # All ranks end with the same sentence: this one is among those that raise it.
+        check_alike(world, recipe, {}, failure=_told(error))
+        raise
+    hosts = check_alike(world, recipe, files)
+    writers = find_writers(place.run, world)
+    return _Data(prepared=prepared, subword=subword, plan=plan, mark=mark, hosts=hosts, writers=writers)
+
+
+def _told(error: OSError | TandemError) -> str:
+    if isinstance(error, TandemError):
+        return str(error)
+    return f"Cannot read {error.filename}: {error.strerror}; check the disk and your rights to it."
 
 
 def _open_store(place: _Place, data: _Data) -> CheckpointStore | None:
-    if place.world.rank:
+    if place.world.rank not in data.writers:
         return None
     rules = place.recipe.checkpoint
     return CheckpointStore(
@@ -222,26 +222,22 @@ def _open_store(place: _Place, data: _Data) -> CheckpointStore | None:
         keep_last=rules.keep_last,
         keep_best=rules.keep_best,
         log=place.log,
+        on_wait=place.world.pulse.beat,
     )
 
 
-def _resume(place: _Place, data: _Data, learner: Learner, store: CheckpointStore | None) -> _Start:
-    """Rank 0 reads the newest good checkpoint, and the others get it from there."""
-    restored = store.newest() if store is not None else None
-    told: JsonValue = None
-    if restored is not None:
-        check_match(restored, place.recipe, data.mark)
-        told = {"state": restored.state, "folder": restored.folder.name}
-    held = cast(Mapping[str, Any] | None, place.world.gather(told)[0])
-    if held is None:
-        return _Start(state=TrainState(cursor=data.plan.cursor(0)), facts={}, resumed_from="")
-    learner.restore(restored, place.world)
-    facts = dict(held["state"])
-    state = TrainState.from_json({name: facts.pop(name) for name in TrainState().to_json()})
-    return _Start(state=state, facts=facts, resumed_from=held["folder"])
+def _resume(place: _Place, data: _Data, learner: Learner, store: CheckpointStore | None) -> Start:
+    return find_start(
+        store,
+        learner,
+        world=place.world,
+        hosts=data.hosts,
+        first=data.plan.cursor(0),
+        check=lambda restored: check_match(restored, place.recipe, data.mark),
+    )
 
 
-def _choose_shape(place: _Place, data: _Data, learner: Learner, *, start: _Start, way: Way) -> BatchShape:
+def _choose_shape(place: _Place, data: _Data, learner: Learner, *, start: Start, way: Way) -> BatchShape:
     world, options = place.world, place.options
     layout = layout_for(place.recipe, world.device, learner.precision.name, fused=way.name != "plain")
     same = maybe_same_shape(start.facts.get(BATCHES, {}), world)
@@ -269,7 +265,7 @@ def _build_run(
     data: _Data,
     learner: Learner,
     *,
-    start: _Start,
+    start: Start,
     shape: BatchShape,
     stream: BatchStream,
     store: CheckpointStore | None,
@@ -279,11 +275,13 @@ def _build_run(
     clockwork = Clockwork(recipe, trained_s=start.state.trained_s)
     keeper = Keeper(
         rules=recipe.checkpoint,
+        world=world,
+        hosts=data.hosts,
         store=store,
         weights=learner.weights,
         rest=learner.rest,
         facts={DATA: data.mark, BATCHES: describe_shape(shape, world)},
-        elapsed_s=lambda: clockwork.elapsed_s,
+        elapsed_s=lambda: _of_first_rank(clockwork.elapsed_s, world),
         on_saved=lambda: _begin_anew(clock, clockwork.saved),
         saved_step=start.state.step,
     )
@@ -297,7 +295,7 @@ def _build_run(
         meter=Meter(place.log, clock=clock, lag=LAG_STEPS[world.device.type]),
         judge=Judge(
             recipe=recipe,
-            validator=_build_validator(place, data, learner),
+            validator=_build_validator(place, data, learner, keeps=store is not None),
             weights=learner.optimizer.averaged,
             keeper=keeper,
             log=place.told,
@@ -305,6 +303,15 @@ def _build_run(
         ),
         keeper=keeper,
     )
+
+
+def _of_first_rank(seconds: float, world: World) -> float:
+    """Rank 0's value, for clocks differ; on one host that of each rank, as rank 0 alone writes it down."""
+    if world.is_one_host:
+        return seconds
+    held = torch.tensor([seconds], dtype=torch.float64, device=world.device)
+    world.share(held)
+    return float(held)
 
 
 def _begin_anew(clock: PhaseClock, note: Callable[[], None]) -> None:
@@ -327,7 +334,7 @@ def _build_step(place: _Place, learner: Learner, way: Way) -> TrainingStep:
     )
 
 
-def _build_validator(place: _Place, data: _Data, learner: Learner) -> Validator | None:
+def _build_validator(place: _Place, data: _Data, learner: Learner, *, keeps: bool) -> Validator | None:
     recipe, world = place.recipe, place.world
     if recipe.data.valid is None:
         return None
@@ -350,6 +357,7 @@ def _build_validator(place: _Place, data: _Data, learner: Learner) -> Validator 
         device=world.device,
         beam=recipe.evaluate.beam,
         length_penalty=recipe.evaluate.length_penalty,
+        on_batch=world.pulse.beat,
     )
     return Validator(
         model=learner.model,
@@ -361,6 +369,7 @@ def _build_validator(place: _Place, data: _Data, learner: Learner) -> Validator 
         world=world,
         precision=learner.precision,
         run=place.run,
+        keeps=keeps,
         log=place.told,
         is_stopped=place.is_stopped,
     )

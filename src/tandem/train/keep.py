@@ -1,13 +1,17 @@
 """Checkpoints of a run: when one is due, and what goes into it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from torch import Tensor
 
 from tandem.artefact import JsonValue
 from tandem.checkpoint.store import CheckpointStore, Scores, Snapshot
 from tandem.config import CheckpointSection
+from tandem.errors import TandemError
+from tandem.parallel.world import World
+from tandem.train.alike import name_host
 from tandem.train.asked import Asked
 from tandem.train.state import TrainState
 
@@ -18,9 +22,12 @@ UNJUDGED = Scores(loss=None, bleu=None)
 
 @dataclass(slots=True, kw_only=True)
 class Keeper:
-    """Saves the run; ranks other than 0 have no store, and nothing to write."""
+    """Saves the run; one rank for each disk has a store, and the others have nothing to write."""
 
     rules: CheckpointSection
+    world: World
+    hosts: Sequence[str]
+    """Of each rank."""
     store: CheckpointStore | None
     weights: Callable[[], Mapping[str, Tensor]]
     """The weights that translate."""
@@ -29,6 +36,7 @@ class Keeper:
     facts: Mapping[str, JsonValue]
     """What else a resumed run must know."""
     elapsed_s: Callable[[], float]
+    """Seconds of training, the same on every rank; all ranks ask together."""
     on_saved: Callable[[], None]
     saved_step: int = 0
 
@@ -40,8 +48,8 @@ class Keeper:
     def save(self, state: TrainState, scores: Scores = UNJUDGED) -> None:
         """Take a checkpoint, which is written in the background."""
         self.saved_step = state.step
+        state = replace(state, trained_s=self.elapsed_s())
         if self.store is not None:
-            state = replace(state, trained_s=self.elapsed_s())
             snapshot = Snapshot(
                 step=state.step,
                 model=self.weights(),
@@ -53,8 +61,22 @@ class Keeper:
         self.on_saved()
 
     def finish(self, state: TrainState) -> None:
-        """Save the last step, unless that was done, and wait until it is safely there."""
+        """Save the last step, unless that was done, and wait until it is safely on some disk.
+
+        One that could not take it has said so in its log; where none could, TandemError on every rank.
+        """
         if self.saved_step != state.step:
             self.save(state)
-        if self.store is not None:
-            self.store.wait()
+        told = cast(list[str | None], self.world.gather(None if self.store is None else _wait(self.store)))
+        failures = [name_host(self.hosts, rank, failure) for rank, failure in enumerate(told) if failure]
+        if failures and "" not in told:
+            raise TandemError(failures[0])
+
+
+def _wait(store: CheckpointStore) -> str:
+    """Why the last checkpoint could not be written; empty where it was."""
+    try:
+        store.wait()
+    except TandemError as error:
+        return str(error)
+    return ""

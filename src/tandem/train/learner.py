@@ -55,13 +55,13 @@ class Learner:
         """All else that the next step needs; not copies."""
         return {**self.optimizer.state_tensors(), **self.precision.state_tensors()}
 
-    def restore(self, restored: Restored | None, world: World) -> None:
-        """Go on from a checkpoint that rank 0 has read: the others, on any host, get it from there."""
+    def restore(self, restored: Restored | None, world: World, *, source: int = 0) -> None:
+        """Go on from a checkpoint that one rank has read: the others, on any host, get it from there."""
         if restored is not None:
             self.optimizer.load(restored.optimizer, weights=restored.model)
             self.precision.load(restored.optimizer)
         weights, rest = self.weights(), self.rest()
         for tensor in (*weights.values(), *rest.values()):
-            world.share(tensor)
+            world.share(tensor, source)
         if restored is None:
             self.optimizer.load(rest, weights=weights)

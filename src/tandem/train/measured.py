@@ -70,6 +70,7 @@ def measure_loss(measured: MeasuredSet, model: Transformer, *, world: World, pre
     model.eval()
     with torch.inference_mode():
         for batch in _filled(measured, world.device):
+            world.pulse.beat()
             source, target = to_tokens(batch)
             with precision.autocast():
                 states = model(source, target)

@@ -107,6 +107,7 @@ class TrainingStep:
 
     def __call__(self, update: UpdateBatches, *, step: int, asked: Asked) -> StepResult:
         """Make update number `step`, from 1; what this rank asks for is heard by all in the result."""
+        self._world.pulse.beat(step)
         splits = self._accumulate(update, step)
         self._fill_slots(asked, splits=len(splits))
         with self._clock.phase("exchange"):

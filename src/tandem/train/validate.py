@@ -50,6 +50,8 @@ class Validator:
     world: World
     precision: Precision
     run: Path
+    keeps: bool
+    """Whether this rank keeps the translations in the run's folder."""
     log: RunLog
     is_stopped: Callable[[], bool]
     """Whether any rank was asked to stop; all ranks ask together."""
@@ -104,7 +106,7 @@ class Validator:
     def _score(self, step: int, hypotheses: list[str], begun: float) -> float:
         sources, references = (side[: len(hypotheses)] for side in (self.text.source, self.text.target))
         scores = score(hypotheses, references, tokenize=self.rules.tokenize, lowercase=self.rules.lowercase)
-        file = self._keep(step, hypotheses) if self.world.rank == 0 else ""
+        file = self._keep(step, hypotheses) if self.keeps else ""
         self.log.log(
             TranslationScored(
                 step=step,

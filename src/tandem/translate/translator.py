@@ -68,10 +68,12 @@ class Translator:
         best: int = 1,
         batch_tokens: int | None = None,
         mend: Mend = str,
+        on_batch: Callable[[], None] = lambda: None,
     ) -> None:
         """A number as `length_penalty` is GNMT's alpha; `batch_tokens` counts source tokens, padding included.
 
-        `mend` brings lines into the form of the text that the model learned from.
+        `mend` brings lines into the form of the text that the model learned from. `on_batch` is called before each
+        batch.
         """
         penalty = (
             length_penalty
@@ -82,6 +84,7 @@ class Translator:
         self._search = Search(beam=beam, best=best, penalty=penalty)
         self._batch_tokens = batch_tokens or (GPU_TOKENS if device.type == "cuda" else CPU_TOKENS)
         self._mend = mend
+        self._on_batch = on_batch
         self._marks = _marks(subword, vocabulary=len(model.output_weight))
 
     def translate(self, lines: Sequence[str], *, first_line: int = 1) -> list[Translation]:
@@ -101,6 +104,7 @@ class Translator:
         rows = np.split(sources.ids.astype(np.int64), np.cumsum(sources.lengths)[:-1])
         with self._judging():
             for numbers in self._batches(sources.lengths.tolist()):
+                self._on_batch()
                 found = self._search_in_memory([rows[number] for number in numbers])
                 for number, hypotheses in zip(numbers, found, strict=True):
                     translations[number] = self._decode(hypotheses)

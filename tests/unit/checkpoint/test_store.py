@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.unit.checkpoint.small_run import (
 from tandem.checkpoint import store as store_module
 from tandem.checkpoint.layout import step_folder
 from tandem.checkpoint.listing import list_checkpoints
+from tandem.checkpoint.restore import restore
 from tandem.checkpoint.store import CheckpointStore, Snapshot
 from tandem.checkpoint.write import Draft, write_checkpoint
 from tandem.errors import TandemError
@@ -268,6 +270,41 @@ def test_a_disk_that_refuses_is_logged_and_told_by_wait(
     assert [path.name for path in folder.iterdir()] == ["step-00000001"]
     save_all(store, snapshot(3))
     assert steps(folder) == [1, 3]
+
+
+def test_whoever_waits_for_a_slow_disk_says_so_meanwhile(
+    folder: Path, log: KeptLog, subword_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = threading.Event()
+
+    def slow(target: Path, draft: Draft) -> dict[str, int]:
+        assert released.wait(30)
+        return write_checkpoint(target, draft)
+
+    monkeypatch.setattr(store_module, "write_checkpoint", slow)
+    monkeypatch.setattr(store_module, "WAIT_S", 0.001)
+    store = CheckpointStore(
+        folder,
+        recipe_text=RECIPE,
+        subword_folder=subword_folder,
+        keep_last=1,
+        keep_best=1,
+        log=log,
+        on_wait=released.set,
+    )
+    save_all(store, snapshot(1))
+    assert steps(folder) == [1]
+
+
+def test_a_checkpoint_s_mark_is_of_what_is_learnt_and_not_of_where_it_lies(
+    build_store: BuildStore, folder: Path
+) -> None:
+    save_all(build_store(), snapshot(1), snapshot(2))
+    first, second = (restore(step_folder(folder, step)) for step in (1, 2))
+    shutil.copytree(first.folder, folder / "copy")
+    (folder / "copy" / "note.txt").write_text("laid beside")
+    assert restore(folder / "copy").mark == first.mark
+    assert second.mark != first.mark
 
 
 def test_a_mistake_in_the_program_is_not_taken_for_a_full_disk(build_store: BuildStore) -> None:

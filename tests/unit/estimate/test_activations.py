@@ -12,7 +12,8 @@ from tandem.config import ModelSection
 from tandem.data.batches.batch import Batch
 from tandem.estimate.activations import Kept, Way, kept_bytes, working_bytes
 from tandem.model import Transformer, build_model
-from tandem.parallel import GradientBuckets, SoloWorld
+from tandem.parallel.buckets import GradientBuckets
+from tandem.parallel.world import SoloWorld
 from tandem.telemetry.clock import PhaseClock
 from tandem.train.fused import FusedPass
 from tandem.train.loss import summed_loss

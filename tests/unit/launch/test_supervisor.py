@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tandem.errors import TandemError
-from tandem.launch import agent
+from tandem.launch import agent, local, stall
+from tandem.launch.local import LocalCrew
 from tandem.launch.supervisor import Supervisor
 from tandem.runlog.event import Event, WorkersLost
 
@@ -75,9 +76,8 @@ def start(tmp_path: Path, kept: Kept) -> Start:
         code: str, *, workers: int = 2, restarts: int = 3, progress: Callable[[], object] = lambda: 0
     ) -> Supervisor:
         command = [sys.executable, str(program), str(tmp_path), code]
-        supervisor = Supervisor(
-            command, workers=workers, output=tmp_path, log=kept, restarts=restarts, progress=progress
-        )
+        crew = LocalCrew(command, workers=workers, output=tmp_path)
+        supervisor = Supervisor(crew, log=kept, restarts=restarts, progress=progress)
         supervisor.start()
         return supervisor
 
@@ -203,7 +203,8 @@ def test_workers_are_out_of_reach_of_the_terminal(start: Start, tmp_path: Path) 
 
 
 def test_a_stop_before_the_start_starts_nothing(start: Start, tmp_path: Path, kept: Kept) -> None:
-    supervisor = Supervisor(["false"], workers=1, output=tmp_path, log=kept, restarts=0, progress=lambda: 0)
+    crew = LocalCrew(["false"], workers=1, output=tmp_path)
+    supervisor = Supervisor(crew, log=kept, restarts=0, progress=lambda: 0)
     supervisor.stop()
     supervisor.start()
     supervisor.wait()
@@ -239,11 +240,13 @@ def test_no_worker_outlives_a_killed_supervisor(tmp_path: Path) -> None:
     parent = f"""
 import sys
 from pathlib import Path
+from tandem.launch.local import LocalCrew
 from tandem.launch.supervisor import Supervisor
 from tandem.runlog.writer import NullLog
 here = Path({str(tmp_path)!r})
 command = [sys.executable, str(here / "program.py"), str(here), {code!r}]
-supervisor = Supervisor(command, workers=2, output=here, log=NullLog(), restarts=0, progress=lambda: 0)
+crew = LocalCrew(command, workers=2, output=here)
+supervisor = Supervisor(crew, log=NullLog(), restarts=0, progress=lambda: 0)
 supervisor.start()
 supervisor.wait()
 """
@@ -263,3 +266,21 @@ def test_a_rank_that_dies_between_two_looks_is_not_taken_for_well_ended(
     supervisor = start("die(signal.SIGKILL) if rank == 1 else signal.pause()", restarts=0)
     with pytest.raises(TandemError, match="SIGKILL"):
         supervisor.wait()
+
+
+def test_workers_in_which_nothing_moves_any_more_are_ended_and_the_one_that_hangs_is_named(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stall, "SHORTEST_S", 0.5)
+    monkeypatch.setattr(local, "LOOK_S", 0.02)
+    code = """
+from tandem.parallel.pulse import open_pulse
+pulse = open_pulse()
+for step in range(50):
+    pulse.beat(step)
+    time.sleep(0.01)
+if rank == 1: die(signal.SIGSTOP)
+with pulse.collective("barrier"): signal.pause()
+"""
+    with pytest.raises(TandemError, match=r"^Rank 1 was lost \(nothing moved for .*barrier in step 49\)"):
+        start(code, restarts=0).wait()

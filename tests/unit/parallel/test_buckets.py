@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tandem.parallel import GradientBuckets, World
-from tandem.parallel.world import SoloWorld
+from tandem.parallel.buckets import GradientBuckets
+from tandem.parallel.world import SoloWorld, World
 
 CPU = torch.device("cpu")
 A_LAYER = 4 * (32 * 32 + 32)
@@ -29,7 +29,7 @@ class TwinWorld:
         twin = self
 
         class Doubling(SoloWorld):
-            def start_sum(self, tensor: Tensor) -> Note:
+            def start_sum(self, tensor: Tensor, name: str = "sum") -> Note:  # noqa: ARG002
                 tensor.mul_(2)
                 twin.sent.append(tensor)
                 return Note()

@@ -12,6 +12,7 @@ import pytest
 from tandem.checkpoint.layout import step_folder
 from tandem.config import Recipe
 from tandem.errors import TandemError
+from tandem.parallel.pulse import PULSE, PulseWriter, read_pulse
 from tandem.runlog.event import (
     CheckpointRejected,
     EvaluationFinished,
@@ -230,3 +231,24 @@ def test_a_signal_inside_an_evaluation_ends_the_run_at_that_step_and_is_made_up_
     train_rank(run, recipe, OPTIONS)
     assert [fact.step for fact in of(run, EvaluationFinished)] == [3, 6]
     assert [fact.step for fact in of(run, StepFinished)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_the_pulse_tells_the_step_and_goes_on_through_an_evaluation(
+    micro: Recipe, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beats: list[int | None] = []
+    beat = PulseWriter.beat
+
+    def counted(self: PulseWriter, step: int | None = None) -> None:
+        beats.append(step)
+        beat(self, step)
+
+    monkeypatch.setattr(PulseWriter, "beat", counted)
+    monkeypatch.setenv(PULSE, str(tmp_path / "pulse"))
+    train_rank(run, micro, OPTIONS)
+    state = read_pulse(tmp_path / "pulse")
+    assert state is not None
+    assert state.step == 6
+    assert [step for step in beats if step is not None] == [1, 2, 3, 4, 5, 6]
+    # At the end two sets are measured, in a batch each or more, and the valid text is translated.
+    assert beats[-3:] == [None] * 3

@@ -7,7 +7,7 @@ import torch
 from tandem.config import Recipe, load_recipe
 from tandem.data.batches.shape import BatchShape
 from tandem.estimate.memory import MOST_TOKENS, RankMemory
-from tandem.parallel import SoloWorld
+from tandem.parallel.world import SoloWorld
 from tandem.train.capacity import (
     CPU_TOKENS,
     LEAST_TOKENS,

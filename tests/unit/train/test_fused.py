@@ -12,7 +12,8 @@ from tandem.config import ModelSection
 from tandem.data.batches.batch import Batch, PackedBatch
 from tandem.data.batches.block import in_one_block
 from tandem.model import build_model
-from tandem.parallel import GradientBuckets, SoloWorld
+from tandem.parallel.buckets import GradientBuckets
+from tandem.parallel.world import SoloWorld
 from tandem.telemetry.clock import PhaseClock
 from tandem.train.fused import FusedPass, GraphedPass
 from tandem.train.passes import Pass, PlainPass

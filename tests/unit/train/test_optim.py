@@ -7,7 +7,8 @@ from torch import Tensor, nn
 
 from tandem.config import OptimSection
 from tandem.errors import TandemError
-from tandem.parallel import GradientBuckets, SoloWorld
+from tandem.parallel.buckets import GradientBuckets
+from tandem.parallel.world import SoloWorld
 from tandem.train.optim import Applied, Optimizer
 
 RULES: dict[str, Any] = {"beta1": 0.9, "beta2": 0.98, "epsilon": 1e-9}

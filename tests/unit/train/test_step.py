@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from tandem.data.batches.batch import PackedBatch
 from tandem.data.batches.stream import UpdateBatches
 from tandem.errors import TandemError
-from tandem.parallel import SoloWorld
+from tandem.parallel.world import SoloWorld
 from tandem.telemetry.clock import PHASES
 from tandem.train.asked import Asked
 from tandem.train.precision import FIRST_SCALE

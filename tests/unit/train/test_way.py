@@ -11,7 +11,7 @@ from tandem.data.batches.shape import BatchShape
 from tandem.data.prepared import open_prepared
 from tandem.data.shards.shardset import ShardSet
 from tandem.errors import TandemError
-from tandem.parallel import SoloWorld, World
+from tandem.parallel.world import SoloWorld, World
 from tandem.telemetry.clock import PhaseClock
 from tandem.train.learner import Learner
 from tandem.train.way import Way, _say, _unfit, choose_way, record_way

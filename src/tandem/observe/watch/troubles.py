@@ -79,7 +79,10 @@ def _sentence(event: Event) -> str:
         case CheckpointRejected():
             text = f"{event.folder} is not used: {event.reason}"
         case WorkersLost():
-            text = f"rank {event.rank} was lost at start {event.attempt}: {event.reason}; all start again"
+            where = f" on {event.host}" if event.host else ""
+            text = (
+                f"rank {event.rank}{where} was lost at start {event.attempt}: {event.reason}; all start again"
+            )
         case EventsDropped():
             text = f"records missing from the log: {count(event.count)}"
         case StopAsked():

@@ -15,7 +15,15 @@ from tandem.runlog.event.evaluation import (
     TranslationScored,
 )
 from tandem.runlog.event.fact import Event, Unknown
-from tandem.runlog.event.run import EventsDropped, RunFinished, RunStarted, StopAsked, WorkersLost
+from tandem.runlog.event.hosts import HostExamined, LinkMeasured
+from tandem.runlog.event.run import (
+    EventsDropped,
+    RoundStarted,
+    RunFinished,
+    RunStarted,
+    StopAsked,
+    WorkersLost,
+)
 from tandem.runlog.event.training import (
     BatchFitted,
     BatchSplit,
@@ -38,7 +46,10 @@ __all__ = [
     "EvaluationStarted",
     "Event",
     "EventsDropped",
+    "HostExamined",
+    "LinkMeasured",
     "LossMeasured",
+    "RoundStarted",
     "RunFinished",
     "RunStarted",
     "SampleTranslated",
@@ -55,6 +66,9 @@ __all__ = [
 
 EVENTS: tuple[type[Event], ...] = (
     RunStarted,
+    HostExamined,
+    LinkMeasured,
+    RoundStarted,
     StageStarted,
     StageFinished,
     DataPrepared,

@@ -1,10 +1,11 @@
 """Events in the life of a run and of its processes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tandem.runlog.event.fact import Event
 
-__all__ = ["EventsDropped", "RunFinished", "RunStarted", "StopAsked", "WorkersLost"]
+__all__ = ["EventsDropped", "RoundStarted", "RunFinished", "RunStarted", "StopAsked", "WorkersLost"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,24 @@ class WorkersLost(Event):
     rank: int
     """Of the worker that died first."""
     reason: str
+    host: str = ""
+    """Of that worker; where the whole host was lost, its name. Empty in a run on one host."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundStarted(Event):
+    """The ranks were started on several hosts; after a loss, or when a host comes back, they start anew."""
+
+    round: int
+    """Which start it was, from 1."""
+    hosts: tuple[str, ...]
+    """In the order of their ranks."""
+    workers: Mapping[str, int]
+    """How many ranks are on each of them."""
+    address: str
+    """Of the first host, where all meet."""
+    interfaces: tuple[str, ...]
+    """By which each of them reaches the others; empty where it could not be told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,6 +43,10 @@ class TrainingStarted(Event):
     """How rank 0 computes: with plain operations, fused kernels, or those as a CUDA graph."""
     way_reason: str = ""
     """Why not in a faster way; empty where there is nothing to say."""
+    resumed_host: str = ""
+    """Host that had the checkpoint; empty for a new training."""
+    checkpoint_hosts: tuple[str, ...] = ()
+    """Hosts on whose disks checkpoints are written, that of rank 0 first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

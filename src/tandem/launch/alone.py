@@ -1,0 +1,46 @@
+"""A rank whose launcher is not ours: when it fails it says so itself, in one sentence with its host."""
+
+import os
+import re
+import socket
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+from tandem.errors import TandemError
+from tandem.launch.worker import output_file
+
+__all__ = ["unsupervised"]
+
+
+@contextmanager
+def unsupervised(output: Path) -> Iterator[None]:
+    """Run the block as the rank that the environment names; an error ends the process, a traceback goes to a file."""
+    rank = int(os.environ["RANK"])
+    try:
+        yield
+    except TandemError as error:
+        _leave(rank, str(error))
+    except Exception as error:  # noqa: BLE001 - whatever it is, somebody must hear of it
+        file = output_file(output, rank)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a", encoding="utf-8") as to:
+            traceback.print_exc(file=to)
+        _leave(rank, f"{type(error).__name__} ({_short(error)}): what led to it is in {file} there.")
+
+
+def _leave(rank: int, sentence: str) -> NoReturn:
+    # Without the interpreter's tidying up, which takes for ever where a library waits for a lost rank.
+    sys.stderr.write(f"error: rank {rank} on {socket.gethostname()}: {sentence}\n")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
+
+
+def _short(error: Exception) -> str:
+    """What the error says first, without the place in a library that torch puts before it."""
+    text = re.sub(r"^\[[^]]*\]\s*", "", str(error).strip())
+    return re.split(r"\. |\n", text)[0] or "no reason given"

@@ -1,0 +1,324 @@
+"""The workers of several hosts: one start after another, each with the hosts that are there."""
+
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from typing import Literal
+
+from tandem import __version__
+from tandem.errors import TandemError
+from tandem.launch import channel
+from tandem.launch.cause import Cause
+from tandem.launch.channel import Message
+from tandem.launch.far import BEAT_S
+from tandem.launch.hosts import Host
+from tandem.launch.member import Letter, Member
+from tandem.launch.round import Round
+from tandem.launch.ssh import Ssh
+from tandem.launch.tail import Collector, Piece
+from tandem.runlog.event import RoundStarted
+from tandem.runlog.writer import RunLog
+
+__all__ = ["HostCrew", "Undertaking"]
+
+OPEN_S = 90.0
+"""How long a host may take to start Python and torch, and an earlier start of ours to be gone there."""
+ANSWER_S = 20.0
+RETURN_S = 15.0
+"""How long a start waits for hosts that are on their way back."""
+WAIT_S = 900.0
+"""How long a run waits for hosts when too few are left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undertaking:
+    """What the hosts are told to do."""
+
+    folder: str
+    """Where they work; what is relative below is relative to it."""
+    run: str
+    recipe: str
+    token: str
+    """Name of a file in the run's folder here: who sees it shares that folder with us."""
+    device: str
+    options: Sequence[str]
+    """Of every rank's command line."""
+    environment: Mapping[str, str]
+    nic: str = ""
+    """The interface to use; empty: the one that reaches the other hosts."""
+    port: int = 0
+    """Where the hosts meet; 0: any free one."""
+    min_hosts: int = 1
+    silence_s: float = 20.0
+    """How long a host may be silent before it counts as lost."""
+
+
+class HostCrew:
+    """Runs the ranks of a run on several hosts over ssh."""
+
+    def __init__(
+        self,
+        hosts: Sequence[Host],
+        task: Undertaking,
+        *,
+        ssh: Ssh,
+        log: RunLog,
+        copy: Path,
+        equip: Callable[[str], None],
+    ) -> None:
+        """Nothing is started yet.
+
+        `copy` is the folder for the logs of hosts that do not share ours; `equip` gives a host that came back what
+        it needs, or raises TandemError.
+        """
+        self._post: SimpleQueue[Letter] = SimpleQueue()
+        self._members = {host.name: Member(host=host, ssh=ssh, post=self._post) for host in hosts}
+        self._task, self._ssh, self._log, self._equip = task, ssh, log, equip
+        self._collector = Collector(copy)
+        self._rounds = 0
+        self._newest: int | None = None
+        self._closed = Event()
+        Thread(target=self._beat, daemon=True).start()
+
+    @property
+    def newest_step(self) -> int | None:
+        """The newest checkpoint that a host spoke of."""
+        return self._newest
+
+    @property
+    def workers(self) -> int:
+        """How many ranks there are when all hosts are."""
+        return sum(member.workers for member in self._members.values())
+
+    def connect(self) -> None:
+        """Reach all hosts for the first time; TandemError names the one that cannot be used, and why."""
+        for member in self._members.values():
+            member.open(self._greeting(member))
+        self._await(lambda: not any(each.state == "opening" for each in self._members.values()), OPEN_S)
+        for member in self._members.values():
+            if member.state != "ready":
+                raise TandemError(f"{member.name} does not answer within {OPEN_S:.0f} s: look at that host.")
+        self._find_routes(list(self._members.values()))
+
+    def attempt(self, asked: Callable[[], signal.Signals | None]) -> Cause | None:
+        """Start the ranks and wait for their end, also where hosts come back and are taken in on the way."""
+        while True:
+            members = self._gather(asked)
+            if asked() is not None:
+                return None
+            cause = self._run(members, asked)
+            if cause != "again":
+                return cause
+
+    def close(self) -> None:
+        """Tell all hosts that it is over."""
+        self._closed.set()
+        for member in self._members.values():
+            member.close()
+
+    def _greeting(self, member: Member) -> Mapping[str, object]:
+        return {
+            "do": "open",
+            "folder": self._task.folder,
+            "run": self._task.run,
+            "recipe": self._task.recipe,
+            "token": self._task.token,
+            "device": self._task.device,
+            "workers": member.host.workers,
+            "environment": dict(self._task.environment),
+            "silence_s": self._task.silence_s,
+            "received": dict(self._collector.offsets(member.name)),
+        }
+
+    def _beat(self) -> None:
+        while not self._closed.wait(BEAT_S):
+            for member in self._members.values():
+                member.send({"do": "beat"})
+
+    # --- hosts that come and go ---
+
+    def _gather(self, asked: Callable[[], signal.Signals | None]) -> list[Member]:
+        """The hosts for the next start, in the order in which they were named; waits while there are too few."""
+        begun_s = time.monotonic()
+        self._retry()
+        while asked() is None:
+            waited_s = time.monotonic() - begun_s
+            ready = [each for each in self._members.values() if each.state == "ready"]
+            coming = any(each.state in ("checked", "opening") for each in self._members.values())
+            if len(ready) >= self._task.min_hosts and not (coming and waited_s < RETURN_S):
+                self._find_routes(ready)
+                return [each for each in ready if each.state == "ready"]
+            if waited_s > WAIT_S:
+                gone = ", ".join(each.name for each in self._members.values() if each not in ready)
+                raise TandemError(
+                    f"Only {len(ready)} of {len(self._members)} hosts are left, {gone} did not come back within "
+                    f"{WAIT_S / 60:.0f} minutes, and --min-hosts is {self._task.min_hosts}: mend them, then resume."
+                )
+            self._retry()
+            self._read(0.5)
+        return []
+
+    def _retry(self) -> None:
+        """Try to reach hosts that are gone, when it is time."""
+        for member in self._members.values():
+            if member.state == "absent" and time.monotonic() >= member.retry_s:
+                member.state = "checked"
+                Thread(target=self._equip_again, args=(member,), daemon=True).start()
+
+    def _equip_again(self, member: Member) -> None:
+        message: Mapping[str, object] = {"is": "equipped"}
+        try:
+            self._equip(member.name)
+        except TandemError as error:
+            message = {"is": "unequipped", "message": str(error)}
+        self._post.put(Letter(host=member.name, connection=member.connection, message=message))
+
+    def _unlike(self, member: Member) -> str:
+        """What keeps a host from working with the others; empty where nothing does."""
+        facts = member.facts
+        if facts["tandem"] != __version__:
+            return (
+                f"{member.name} has Tandem {facts['tandem']}, this machine {__version__}: install the same."
+            )
+        first = next(each for each in self._members.values() if each.facts)
+        for what, cure in (("torch", "install the same"), ("device", "leave one out, or give --device cpu")):
+            if facts[what] != first.facts[what]:
+                return f"{member.name} has {what} {facts[what]}, {first.name} {first.facts[what]}: {cure}."
+        return ""
+
+    def _find_routes(self, members: Sequence[Member]) -> None:
+        """Ask each host by which address and interface it reaches another."""
+        if all(member.address for member in members):
+            return
+        seen = {member.name: _own_address(member) for member in members}
+        for member in members:
+            others = [address for name, address in seen.items() if name != member.name and address]
+            target = others[0] if others else seen[member.name]
+            member.send({"do": "route", "nic": self._task.nic, "to": target or "127.0.0.1"})
+        self._await(lambda: all(each.address or each.state == "absent" for each in members), ANSWER_S)
+
+    # --- one start ---
+
+    def _run(
+        self, members: Sequence[Member], asked: Callable[[], signal.Signals | None]
+    ) -> Cause | Literal["again"] | None:
+        port = self._task.port or self._reserve(members[0])
+        if port is None:
+            return "again"
+        self._rounds += 1
+        now = Round(self._rounds, members, task_run=self._task.run)
+        self._log.log(
+            RoundStarted(
+                round=now.number,
+                hosts=tuple(each.name for each in members),
+                workers={each.name: each.workers for each in members},
+                address=members[0].address,
+                interfaces=tuple(each.nic for each in members),
+            )
+        )
+        command = [
+            "tandem.cli.rank",
+            self._task.run,
+            "--device",
+            members[0].facts["device"],
+            *self._task.options,
+        ]
+        now.start(port=port, command=command, name=f"{self._task.token}-{now.number}")
+        looked_s = time.monotonic()
+        while not now.is_over:
+            self._read(0.2, now)
+            late_s = time.monotonic() - looked_s - self._task.silence_s / 4
+            looked_s = time.monotonic()
+            if late_s > 0:
+                # It was we who slept: nobody else was silent.
+                for member in members:
+                    member.heard_s += late_s
+            now.pass_on(asked())
+            for member in members:
+                if looked_s - member.heard_s > self._task.silence_s and member.name not in now.gone:
+                    member.lose(is_silent=True)
+                    now.lose(member.name, f"no sign of life for {self._task.silence_s:.0f} s")
+            now.look(looked_s)
+            self._retry()
+            if any(each.state == "ready" and each not in members for each in self._members.values()):
+                now.make_room()
+        return now.outcome()
+
+    def _reserve(self, member: Member) -> int | None:
+        """A port for the meeting; None if the host was lost meanwhile."""
+        member.ask_port()
+        self._await(lambda: member.port is not None or member.state == "absent", ANSWER_S)
+        if member.port is None and member.state != "absent":
+            member.lose()
+        return member.port
+
+    # --- messages ---
+
+    def _await(self, is_done: Callable[[], bool], patience_s: float) -> None:
+        end_s = time.monotonic() + patience_s
+        while not is_done() and time.monotonic() < end_s:
+            self._read(0.2)
+
+    def _read(self, patience_s: float, now: Round | None = None) -> None:
+        """Take the messages that are there, waiting a little for the first."""
+        try:
+            letter = self._post.get(timeout=patience_s)
+            while True:
+                self._take(letter, now)
+                letter = self._post.get_nowait()
+        except Empty:
+            return
+
+    def _take(self, letter: Letter, now: Round | None) -> None:
+        member, message = self._members[letter.host], letter.message
+        if letter.connection != member.connection:
+            return
+        member.take(message)
+        match message["is"]:
+            case "opened":
+                self._welcome(member)
+            case "equipped":
+                member.open(self._greeting(member))
+            case "unequipped":
+                member.lose()
+            case "log":
+                piece = Piece(file=message["file"], offset=message["offset"], text=message["text"])
+                self._collector.take(member.name, piece)
+            case "ended":
+                self._newest = max(self._newest or 0, message["newest"] or 0) or None
+            case "refused" | channel.GONE:
+                self._part(member, message, now)
+        if now is not None:
+            now.take(member.name, message)
+
+    def _welcome(self, member: Member) -> None:
+        """Take a host in if it is like the others: at the very start anything else is an error."""
+        reason = self._unlike(member)
+        if reason:
+            member.lose()
+        if reason and not self._rounds:
+            raise TandemError(reason)
+
+    def _part(self, member: Member, message: Message, now: Round | None) -> None:
+        """A host cannot be used, or not any more: at the very start that is an error, later a loss."""
+        member.lose()
+        if not self._rounds:
+            gone = message["is"] == channel.GONE
+            raise TandemError(
+                self._ssh.explain(member.name, message["code"], message["said"])
+                if gone
+                else f"{member.name}: {message['message']}"
+            )
+        if now is not None and member.name in now.names:
+            now.lose(member.name, "its connection broke")
+
+
+def _own_address(member: Member) -> str:
+    """The address at which ssh found the host, unless that is of no use to others."""
+    words = member.facts["connection"].split()
+    address = words[2] if len(words) == 4 else ""
+    return "" if address.startswith("127.") or address == "::1" else address

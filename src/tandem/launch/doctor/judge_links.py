@@ -1,0 +1,144 @@
+"""Facts about links become lines; what several bad links have in common is said once."""
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+
+from tandem.launch.doctor.blame import blame_directions, blame_links
+from tandem.launch.doctor.examination import Examination
+from tandem.launch.doctor.facts import OPEN, LinkFacts, Outcome
+from tandem.launch.doctor.line import Line, Verdict
+from tandem.launch.doctor.quantity import bits_a_second, seconds, share, size
+
+__all__ = ["judge_links", "judge_sums"]
+
+_POOR_LOSS, _BROKEN_LOSS = 0.001, 0.01
+_SLOW = 0.5
+"""Of the usual speed of the cluster's links; of the slowest link's, for summing."""
+_PORTS = "1024–65535"
+_WHY = {
+    "timed out": "nothing comes back, so a firewall drops it",
+    "refused": "it is turned away, though somebody listens: a firewall rejects it, or the address is another machine's",
+    "no route": "there is no way to it",
+}
+
+
+def judge_links(examination: Examination) -> Iterator[Line]:
+    """Connections first, then what was measured over them."""
+    links = examination.links
+    yield from _judge_taken(links, examination.port)
+    yield from _judge_connections(links, examination.port)
+    measured = [link for link in links if link.bytes_per_s > 0 or link.latency_s > 0]
+    lossy = _lossy(measured)
+    usual = statistics.median([link.bytes_per_s for link in measured if link not in lossy] or [math.nan])
+    yield from _judge_streams(links)
+    for link in measured:
+        yield _judge_speed(link, usual, is_lossy=link in lossy)
+    yield from _judge_loss(measured)
+
+
+def judge_sums(examination: Examination) -> Iterator[Line]:
+    """Of gradients over all hosts."""
+    sums = examination.sums
+    if sums is None:
+        return
+    host = ", ".join(sums.hosts) if len(sums.hosts) < 5 else f"{len(sums.hosts)} hosts"
+    if sums.problem:
+        cure = f"Gradients could not be summed: {sums.problem}"
+        yield Line(host=host, what="all-reduce", value="failed", verdict="broken", cure=cure)
+        return
+    links = [link for link in examination.links if {link.sender, link.receiver} <= set(sums.hosts)]
+    slowest = min((link.bytes_per_s for link in links if link.bytes_per_s > 0), default=math.nan)
+    part = sums.bus_bytes_per_s / slowest
+    value = (
+        f"{size(sums.summed_bytes)} in {seconds(sums.seconds)}, {bits_a_second(8 * sums.bus_bytes_per_s)} each way, "
+        f"{100 * part:.0f} % of the slowest link; gradients of a step ({size(sums.gradient_bytes)}) take "
+        f"{seconds(sums.step_s)}"
+    )
+    if part < _SLOW and not _lossy(links):
+        cure = "Summing gets far less than the links carry: look at the load of the hosts, and at --nic."
+        yield Line(host=host, what="all-reduce", value=value, verdict="poor", cure=cure)
+    else:
+        yield Line(host=host, what="all-reduce", value=value)
+
+
+def _judge_taken(links: Sequence[LinkFacts], port: int) -> Iterator[Line]:
+    for name in dict.fromkeys(link.receiver for link in links if link.meeting_port == "taken"):
+        cure = f"Another program on {name} has port {port}, perhaps a training: give another --port."
+        yield Line(host=name, what="ports", value=f"port {port} is taken", verdict="poor", cure=cure)
+
+
+def _judge_connections(links: Sequence[LinkFacts], port: int) -> Iterator[Line]:
+    """A line for all that is well, and one for each host or pair where it is not."""
+    tried = {(link.sender, link.receiver): link for link in links}
+    bad = {pair: link for pair, link in tried.items() if not link.is_open}
+    found = blame_directions(bad, tried)
+    well = len(tried) - len(bad)
+    if well:
+        value = f"{well} of {len(tried)} directions open, on port {port} and on a free port"
+        yield Line(host="all", what="ports", value=value)
+    for where, pairs in found.items():
+        worst = bad[pairs[0]]
+        outcome = worst.fresh_port if worst.fresh_port != OPEN else worst.meeting_port
+        ports = [f"port {port}"] if worst.meeting_port not in {OPEN, "taken"} else []
+        ports += ["a free port"] if worst.fresh_port != OPEN else []
+        name = where.strip("→ ") if where.startswith("→") or where.endswith("→") else where
+        value = f"{'from' if where.endswith('→') else 'to'} {' and '.join(ports)}: {outcome}"
+        yield Line(host=name, what="ports", value=value, verdict="broken", cure=_open_ports(where, outcome))
+
+
+def _open_ports(where: str, outcome: Outcome) -> str:
+    why = _WHY[outcome]
+    if outcome == "no route":
+        return f"{where}: {why}; look at addresses and routes, or give --nic."
+    if where.startswith("→"):
+        name = where.strip("→ ")
+        return f"The others cannot connect to {name} ({why}): open TCP ports {_PORTS} on {name} to the hosts."
+    if where.endswith("→"):
+        name = where.strip("→ ")
+        return (
+            f"{name} cannot connect to the others ({why}): let {name} out to TCP ports {_PORTS} of the hosts."
+        )
+    return f"{where}: {why}; open TCP ports {_PORTS} between them."
+
+
+def _judge_streams(links: Sequence[LinkFacts]) -> Iterator[Line]:
+    for link in links:
+        if link.problem:
+            host = f"{link.sender} → {link.receiver}"
+            cure = (
+                f"{host} connects, but no stream of data passes ({link.problem}): packets may be too long for what "
+                "lies between, so try a smaller MTU; else look at the link."
+            )
+            yield Line(host=host, what="link", value="carries no data", verdict="broken", cure=cure)
+
+
+def _judge_speed(link: LinkFacts, usual: float, *, is_lossy: bool) -> Line:
+    host = f"{link.sender} → {link.receiver}"
+    value = f"{bits_a_second(8 * link.bytes_per_s)}, {seconds(link.latency_s)} there and back"
+    if not is_lossy and link.bytes_per_s < _SLOW * usual:
+        cure = f"{host} is slower than the usual {bits_a_second(8 * usual)} here: look at its cable, port and load."
+        return Line(host=host, what="link", value=value, verdict="poor", cure=cure)
+    return Line(host=host, what="link", value=value)
+
+
+def _lossy(links: Sequence[LinkFacts]) -> list[LinkFacts]:
+    return [link for link in links if link.loss > _POOR_LOSS]
+
+
+def _judge_loss(measured: Sequence[LinkFacts]) -> Iterator[Line]:
+    known = {(link.sender, link.receiver): link for link in measured if not math.isnan(link.loss)}
+    bad = {(link.sender, link.receiver): link.loss for link in _lossy(measured)}
+    if blocked := sum(link.datagrams > 0 and math.isnan(link.loss) for link in measured):
+        yield Line(host="all", what="loss", value=f"unknown in {blocked} directions: no UDP passes")
+    if well := len(known) - len(bad):
+        worst = max(link.loss for pair, link in known.items() if pair not in bad)
+        value = f"{share(worst)} at most in {well} of {len(known)} directions"
+        yield Line(host="all", what="loss", value=value)
+    for where, pairs in blame_links(bad, known).items():
+        worst = max(bad[pair] for pair in pairs)
+        verdict: Verdict = "broken" if worst > _BROKEN_LOSS else "poor"
+        whose = f"{where}'s link" if "→" not in where else f"The way {where}"
+        cure = f"{whose} loses packets though little is sent: change its cable or switch port, or the host's driver."
+        value = f"{share(worst)} of packets lost" + (f" in {len(pairs)} directions" * ("→" not in where))
+        yield Line(host=where, what="loss", value=value, verdict=verdict, cure=cure)

@@ -1,0 +1,121 @@
+"""What this machine is: versions, cores, memory, GPUs, network interfaces."""
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from tandem import __version__
+from tandem.errors import TandemError
+from tandem.launch.doctor.facts import Gpu, Machine, Nic
+from tandem.parallel.route import address_of, interface_of, source_of
+
+__all__ = ["describe_machine", "describe_nic"]
+
+_DRIVER_S = 20
+_TORCH_S = 60
+_NETWORK = Path("/sys/class/net")
+_TRY_TORCH = """
+import json, torch
+found = torch.cuda.device_count() if torch.cuda.is_available() else 0
+for number in range(found):
+    torch.zeros(8, device=f"cuda:{number}").sum().item()
+print(json.dumps(found))
+"""
+
+
+def describe_machine(*, try_gpus: bool) -> Machine:
+    """All of it; with `try_gpus` torch also computes on each GPU, which takes seconds where there are any."""
+    gpus, problem = _list_gpus()
+    usable = len(gpus)
+    if gpus and try_gpus:
+        usable, problem = _try_gpus()
+    total, available = _memory()
+    return Machine(
+        name=platform.node(),
+        tandem=__version__,
+        python=platform.python_version(),
+        torch=_torch_version(),
+        cores=len(os.sched_getaffinity(0)),
+        memory_bytes=total,
+        available_bytes=available,
+        gpus=gpus,
+        usable_gpus=usable,
+        gpu_problem=problem,
+        ssh_address=([*os.environ.get("SSH_CONNECTION", "").split(), "", "", ""])[2],
+    )
+
+
+def describe_nic(*, name: str = "", towards: str) -> Nic:
+    """The interface of that name, or the one that leads to another host."""
+    address = address_of(name) if name else source_of(towards)
+    if address is None:
+        raise TandemError(f"it has no address on {name}: give --nic an interface that all hosts have.")
+    found = name or interface_of(address) or ""
+    return Nic(
+        name=found,
+        address=address,
+        bits_per_s=max(0, _number(_NETWORK / found / "speed")) * 10**6,
+        mtu=_number(_NETWORK / found / "mtu"),
+    )
+
+
+def _number(path: Path) -> int:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return 0
+
+
+def _torch_version() -> str:
+    try:
+        return version("torch")
+    except PackageNotFoundError:
+        return ""
+
+
+def _memory() -> tuple[int, int]:
+    """All and available bytes; a container may have less than its machine."""
+    rows = (line.split() for line in Path("/proc/meminfo").read_text().splitlines())
+    held = {row[0].rstrip(":"): int(row[1]) * 1024 for row in rows}
+    total, available = held["MemTotal"], held["MemAvailable"]
+    limit = _number(Path("/sys/fs/cgroup/memory.max"))
+    if 0 < limit < total:
+        used = _number(Path("/sys/fs/cgroup/memory.current"))
+        return limit, min(available, max(0, limit - used))
+    return total, available
+
+
+def _list_gpus() -> tuple[tuple[Gpu, ...], str]:
+    """The GPUs that the driver knows, and what is wrong with it."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return (), ""
+    words = [program, "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader,nounits"]
+    try:
+        result = subprocess.run(words, capture_output=True, text=True, timeout=_DRIVER_S, check=True)  # noqa: S603
+        rows = [line.rsplit(", ", 2) for line in result.stdout.splitlines() if line.strip()]
+        gpus = tuple(Gpu(name=row[0], memory_bytes=int(row[1]) * 2**20, driver=row[2]) for row in rows)
+    except subprocess.CalledProcessError as error:
+        # Programs of the driver without a GPU are nothing to complain about.
+        said = (error.stdout + error.stderr).strip().splitlines()
+        return (), "" if "No devices" in "".join(said) else (said or ["nvidia-smi fails"])[-1]
+    except (subprocess.TimeoutExpired, ValueError, IndexError) as error:
+        return (), f"nvidia-smi does not answer ({type(error).__name__})"
+    return gpus, ""
+
+
+def _try_gpus() -> tuple[int, str]:
+    """How many torch computes on, tried in a process of its own, which a broken driver may kill or hang."""
+    words = [sys.executable, "-c", _TRY_TORCH]
+    try:
+        result = subprocess.run(words, capture_output=True, text=True, timeout=_TORCH_S, check=True)  # noqa: S603
+        return int(json.loads(result.stdout.splitlines()[-1])), ""
+    except subprocess.CalledProcessError as error:
+        return 0, (error.stderr.strip().splitlines() or [f"exit status {error.returncode}"])[-1]
+    except (subprocess.TimeoutExpired, ValueError, IndexError) as error:
+        return 0, f"torch does not answer ({type(error).__name__})"

@@ -1,0 +1,156 @@
+"""The sending side of a measurement between two hosts: can it connect, how fast and how surely does it send."""
+
+import errno
+import json
+import math
+import select
+import socket
+import statistics
+import struct
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+from tandem.launch.doctor.facts import Outcome
+from tandem.launch.doctor.listener import TICKET_BYTES
+
+__all__ = ["measure", "try_port"]
+
+_CONNECT_S = 3.0
+_TRIES = 3
+"""At once: a lossy link may lose the first packet of one, and its repetition."""
+_LONGEST_S = 10.0
+_ECHOES, _ECHO_S = 100, 0.3
+_LONGEST_PAYLOAD, _SHORTEST_PAYLOAD = 1200, 64
+_SHORTEST_SPRAY_S, _LONGEST_SPRAY_S = 0.5, 5.0
+_SHARE = 0.2
+"""Of the measured speed, at which datagrams are sent: none is lost for want of room on the way."""
+_TICK_S = 0.001
+_AT_ONCE = 20
+
+
+def try_port(address: str, port: int, token: str) -> Outcome:
+    """Whether the other side's listener answers at this port, and if not, why."""
+    with ThreadPoolExecutor(_TRIES) as pool:
+        outcomes = list(pool.map(lambda _: _try_once(address, port, token), range(_TRIES)))
+    return next((each for each in outcomes if each == "open"), outcomes[0])
+
+
+def measure(address: str, port: int, token: str, *, seconds: float, datagrams: int) -> Mapping[str, float]:
+    """Latency, bandwidth and, where datagrams are asked for, the share of them that gets lost."""
+    latency_s = _latency(address, port, token)
+    bytes_per_s = _bandwidth(address, port, token, seconds)
+    loss = math.nan
+    if datagrams:
+        # A firewall on this host refuses to send what it would not let through.
+        with suppress(OSError):
+            loss = _loss(address, port, token, bytes_per_s=bytes_per_s, datagrams=datagrams)
+    return {"latency_s": latency_s, "bytes_per_s": bytes_per_s, "loss": loss}
+
+
+def _try_once(address: str, port: int, token: str) -> Outcome:
+    try:
+        with _connected(address, port, token, {"do": "hello"}, limit_s=_CONNECT_S):
+            return "open"
+    except TimeoutError:
+        return "timed out"
+    except ConnectionError:
+        return "refused"
+    except (OSError, ValueError) as error:
+        routes = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EACCES, errno.EPERM}
+        return "no route" if isinstance(error, OSError) and error.errno in routes else "refused"
+
+
+def _connected(
+    address: str, port: int, token: str, words: Mapping[str, Any], *, limit_s: float = _LONGEST_S
+) -> socket.socket:
+    """A connection whose request was answered."""
+    connection = socket.create_connection((address, port), timeout=limit_s)
+    try:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sendall(json.dumps({**words, "token": token}).encode() + b"\n")
+        if words["do"] != "count":
+            _read(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _read(connection: socket.socket) -> dict[str, Any]:
+    """The next line, byte by byte, since nothing behind it may be taken."""
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = connection.recv(1)
+        if not byte:
+            raise ConnectionAbortedError(errno.ECONNABORTED, "The other side closed the connection")
+        line += byte
+    held: dict[str, Any] = json.loads(line)
+    return held
+
+
+def _latency(address: str, port: int, token: str) -> float:
+    times: list[float] = []
+    with _connected(address, port, token, {"do": "echo"}) as connection:
+        end = time.monotonic() + _ECHO_S
+        while len(times) < _ECHOES and (time.monotonic() < end or len(times) < 3):
+            begin = time.monotonic()
+            connection.sendall(b"x")
+            connection.recv(1)
+            times.append(time.monotonic() - begin)
+    return statistics.median(times)
+
+
+def _bandwidth(address: str, port: int, token: str, seconds: float) -> float:
+    words = {"do": "sink", "seconds": seconds, "skip_s": seconds / 4}
+    block = memoryview(bytes(1 << 18))
+    with _connected(address, port, token, words) as connection:
+        connection.setblocking(False)
+        end = time.monotonic() + _LONGEST_S
+        while time.monotonic() < end:
+            ready = select.select([connection], [connection], [], 1.0)
+            if ready[0]:
+                break
+            if ready[1]:
+                connection.send(block)
+        connection.setblocking(True)
+        connection.settimeout(_LONGEST_S)
+        taken = _read(connection)
+        # What is still in our buffer shall not be sent: the next measurement waits for a quiet link.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    return taken["bytes"] / taken["seconds"] if taken["seconds"] > 0 else math.nan
+
+
+def _loss(address: str, port: int, token: str, *, bytes_per_s: float, datagrams: int) -> float:
+    """Share of datagrams; nan where none passes at all, while connections do: that is a firewall."""
+    pace = _SHARE * bytes_per_s if bytes_per_s > 0 else 1e5
+    lasting_s = min(max(datagrams * _LONGEST_PAYLOAD / pace, _SHORTEST_SPRAY_S), _LONGEST_SPRAY_S)
+    size = int(min(max(pace * lasting_s / datagrams, _SHORTEST_PAYLOAD), _LONGEST_PAYLOAD))
+    with _connected(address, port, token, {"do": "count"}) as connection:
+        to = (address, _read(connection)["port"])
+        payload = token[:TICKET_BYTES].encode().ljust(size, b"x")
+        with socket.socket(connection.family, socket.SOCK_DGRAM) as end:
+            sent = _spray(end, to, payload, count=datagrams, lasting_s=lasting_s)
+        connection.sendall(b"x")
+        counted = _read(connection)
+    if not counted["received"]:
+        return math.nan
+    # What the other side's buffer had no room for did arrive there.
+    arrived: int = counted["received"] + counted["overflowed"]
+    return max(0.0, 1 - arrived / sent)
+
+
+def _spray(end: socket.socket, to: tuple[str, int], payload: bytes, *, count: int, lasting_s: float) -> int:
+    """Send at an even pace; after a pause it is not made up for at once."""
+    sent, owed, last = 0, 0.0, time.monotonic()
+    while sent < count:
+        time.sleep(_TICK_S)
+        now = time.monotonic()
+        owed, last = min(owed + (now - last) * count / lasting_s, _AT_ONCE), now
+        for _ in range(min(int(owed), count - sent)):
+            end.sendto(payload, to)
+            sent += 1
+            owed -= 1
+    return sent

@@ -1,0 +1,93 @@
+"""Summing gradients over hosts: who takes part, how much, and how long it takes."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from itertools import permutations
+from typing import Any
+
+from tandem.launch.doctor.bedside import NoAnswerError
+from tandem.launch.doctor.facts import HostFacts, LinkFacts, SumFacts
+from tandem.launch.doctor.links import Place
+
+__all__ = ["choose_members", "examine_sums"]
+
+_GOAL_S = 1.0
+"""How long one sum should take; a slow link gets fewer bytes."""
+_STARTING_S = 40.0
+"""How long torch may take to load, and ranks to meet."""
+_PATIENCE = 20
+_PORT_S = 10.0
+
+
+def choose_members(names: Sequence[str], links: Sequence[LinkFacts]) -> list[str]:
+    """The hosts that can all connect to each other; those that can connect to fewest are left out first."""
+    is_open = {(link.sender, link.receiver) for link in links if link.is_open}
+    members = list(names)
+    while bad := [pair for pair in permutations(members, 2) if pair not in is_open]:
+        troubles = [sum(name in pair for pair in bad) for name in members]
+        members.pop(troubles.index(max(troubles)))
+    return members
+
+
+def examine_sums(
+    places: Mapping[str, Place],
+    hosts: Mapping[str, HostFacts],
+    links: Sequence[LinkFacts],
+    *,
+    gradient_bytes: int,
+) -> SumFacts | None:
+    """One rank a host sums as many gradients as the slowest link carries in a moment; None for less than two."""
+    members = choose_members(list(places), links)
+    if len(members) < 2:
+        return None
+    gpus = [machine.usable_gpus if (machine := hosts[name].machine) else 0 for name in members]
+    facts = SumFacts(
+        hosts=tuple(members),
+        left_out=tuple(name for name in places if name not in members),
+        device="cuda" if all(gpus) else "cpu",
+        gradient_bytes=gradient_bytes,
+    )
+    speeds = [link.bytes_per_s for link in links if {link.sender, link.receiver} <= set(members)]
+    slowest = min((speed for speed in speeds if speed > 0), default=1e6)
+    most = int(slowest * _GOAL_S / (2 * (len(members) - 1) / len(members)))
+    limit_s = _STARTING_S + _PATIENCE * _GOAL_S
+    asked = {"gradient_bytes": gradient_bytes, "most_bytes": most, "device": facts.device, "limit_s": limit_s}
+    try:
+        return replace(facts, **_run(places, hosts, members, asked))
+    except NoAnswerError as error:
+        return replace(facts, problem=str(error))
+
+
+def _run(
+    places: Mapping[str, Place],
+    hosts: Mapping[str, HostFacts],
+    members: Sequence[str],
+    asked: Mapping[str, Any],
+) -> Mapping[str, Any]:
+    first, address = places[members[0]]
+    meeting = {
+        "WORLD_SIZE": str(len(members)),
+        "LOCAL_RANK": "0",
+        "LOCAL_WORLD_SIZE": "1",
+        "MASTER_ADDR": address,
+        "MASTER_PORT": str(first.get("free port", limit_s=_PORT_S)),
+    }
+    futures: dict[str, Future[Any]] = {}
+    for rank, name in enumerate(members):
+        environment = {**meeting, "RANK": str(rank), **_interface(hosts[name])}
+        futures[name] = places[name][0].ask(
+            "reduce", environment=environment, asked=asked, limit_s=asked["limit_s"]
+        )
+    held = [
+        places[name][0].wait(future, limit_s=asked["limit_s"] + _PORT_S) for name, future in futures.items()
+    ]
+    slowest: Mapping[str, Any] = max(held, key=lambda each: each["seconds"])
+    return slowest
+
+
+def _interface(host: HostFacts) -> dict[str, str]:
+    if host.nic is None or not host.nic.name:
+        return {}
+    # Without the sign NCCL takes every interface whose name begins so.
+    return {"GLOO_SOCKET_IFNAME": host.nic.name, "NCCL_SOCKET_IFNAME": f"={host.nic.name}"}

@@ -1,0 +1,113 @@
+"""One host of a run over several, as the head sees it."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import Any, Literal
+
+from tandem.launch.channel import Channel, Message
+from tandem.launch.hosts import Host
+from tandem.launch.ssh import Ssh
+
+__all__ = ["Letter", "Member"]
+
+FAR = "tandem.launch.far"
+RETRY_S = 5.0
+"""How often a host that is gone is tried again."""
+LONGEST_RETRY_S = 600.0
+"""How long at most one that comes and goes is left alone, twice as long each time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """A message with its sender; one of an earlier connection to the same host is told by its number."""
+
+    host: str
+    connection: int
+    message: Message
+
+
+@dataclass(slots=True, kw_only=True)
+class Member:
+    """A host: whether it is there, what it said of itself, and when it was heard of last."""
+
+    host: Host
+    ssh: Ssh
+    post: SimpleQueue[Letter]
+    """Where its messages arrive."""
+    state: Literal["absent", "checked", "opening", "ready"] = "absent"
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    address: str = ""
+    nic: str = ""
+    port: int | None = None
+    """A free one, if it was asked for one."""
+    heard_s: float = 0.0
+    retry_s: float = 0.0
+    """When to try again to reach it."""
+    losses: int = 0
+    connection: int = 0
+    _channel: Channel | None = None
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.host.name
+
+    @property
+    def workers(self) -> int:
+        """How many processes it runs."""
+        return int(self.facts["workers"])
+
+    def open(self, greeting: Message) -> None:
+        """Connect, and say what it is about."""
+        self.connection += 1
+        number = self.connection
+        self.state, self.heard_s = "opening", time.monotonic()
+        self._channel = Channel(
+            self.ssh.module(self.name, FAR),
+            on_message=lambda message: self.post.put(
+                Letter(host=self.name, connection=number, message=message)
+            ),
+        )
+        self._channel.send(greeting)
+
+    def send(self, message: Message) -> None:
+        """Send, if there is a connection."""
+        if self._channel is not None:
+            self._channel.send(message)
+
+    def ask_port(self) -> None:
+        """Ask for a free port."""
+        self.port = None
+        self.send({"do": "reserve", "address": self.address})
+
+    def take(self, message: Message) -> None:
+        """Hear from it."""
+        self.heard_s = time.monotonic()
+        match message["is"]:
+            case "opened":
+                self.state, self.facts, self.address = "ready", message, ""
+            case "routed":
+                self.address, self.nic = message["address"], message["nic"]
+            case "reserved":
+                self.port = message["port"]
+            case _:
+                pass
+
+    def lose(self, *, is_silent: bool = False) -> None:
+        """Break the connection off, and try again: at once where only the connection broke, and for the first time."""
+        if self._channel is not None:
+            self._channel.kill()
+        wait_s = RETRY_S
+        if self.state == "ready":
+            is_first = not self.losses and not is_silent
+            wait_s = 0.0 if is_first else min(LONGEST_RETRY_S, RETRY_S * 2**self.losses)
+            self.losses += 1
+        self.retry_s = time.monotonic() + wait_s
+        self._channel, self.state = None, "absent"
+
+    def close(self) -> None:
+        """Say that nothing more will come."""
+        if self._channel is not None:
+            self._channel.close()

@@ -1,0 +1,167 @@
+"""One start of the ranks on several hosts, from the first word to the last."""
+
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from tandem.launch.agent import GRACE_S
+from tandem.launch.cause import Cause, Naming, find_cause, host_lost, stalled
+from tandem.launch.channel import Message
+from tandem.launch.member import Member
+from tandem.launch.report import Failure
+from tandem.launch.stall import Stall, Standing, Watchdog
+from tandem.launch.worker import output_file
+
+__all__ = ["Round"]
+
+
+class Round:
+    """Who takes part, who has ended and how, and whether it should end.
+
+    It ends everywhere as soon as it has ended badly anywhere.
+    """
+
+    def __init__(self, number: int, members: Sequence[Member], *, task_run: str) -> None:
+        self.number, self._members, self._run = number, tuple(members), task_run
+        self.gone: dict[str, str] = {}
+        """Hosts that were lost, and how."""
+        self._ended: dict[str, Message] = {}
+        self._dog = Watchdog(time.monotonic())
+        self._stall: Stall | None = None
+        self._is_ending = False
+        self._makes_room = False
+        self._told: signal.Signals | None = None
+        self._first_ranks: dict[str, int] = {}
+        count = 0
+        for member in self._members:
+            self._first_ranks[member.name] = count
+            count += member.workers
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The hosts that take part."""
+        return frozenset(self._first_ranks)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all have ended or are lost."""
+        return self.names <= self._ended.keys() | self.gone.keys()
+
+    def start(self, *, port: int, command: Sequence[str], name: str) -> None:
+        """Tell all hosts to start; the first of them keeps the store."""
+        for number, member in enumerate(self._members):
+            meeting = {
+                "address": self._members[0].address,
+                "port": port,
+                "rank": number,
+                "hosts": len(self._members),
+                "name": name,
+                "own_address": member.address,
+            }
+            interface = {"GLOO_SOCKET_IFNAME": member.nic, "NCCL_SOCKET_IFNAME": member.nic}
+            member.send(
+                {
+                    "do": "run",
+                    "round": self.number,
+                    "meeting": meeting,
+                    "workers": member.workers,
+                    "command": list(command),
+                    "environment": interface if member.nic and len(self._members) > 1 else {},
+                }
+            )
+
+    def take(self, host: str, message: Message) -> None:
+        """Hear from a host."""
+        if message.get("round") != self.number or host not in self.names:
+            return
+        if message["is"] == "beat":
+            standings = {int(rank): Standing(**held) for rank, held in message["pulses"].items()}
+            self._dog.take(standings, time.monotonic())
+        elif message["is"] == "ended":
+            self._ended[host] = message
+            if message["failed"] or message["missed"]:
+                self._end()
+
+    def lose(self, host: str, reason: str) -> None:
+        """A host is gone; the others cannot go on without it."""
+        self.gone.setdefault(host, reason)
+        self._end()
+
+    def look(self, now_s: float) -> None:
+        """End the round where nothing moves any more."""
+        if self._stall is None and not self._is_ending:
+            self._stall = self._dog.maybe_stall(now_s)
+            if self._stall is not None:
+                self._end(grace_s=0.0)
+
+    def pass_on(self, asked: signal.Signals | None) -> None:
+        """Send the ranks the signal that somebody asked for, once."""
+        if asked is not None and asked != self._told:
+            self._told = asked
+            self._tell({"do": "signal", "number": int(asked)})
+
+    def make_room(self) -> None:
+        """A host came back: save, and start again with it, but not before this start was of any use."""
+        if self._dog.has_stepped and not (self._makes_room or self._is_ending or self._told):
+            self._makes_room = True
+            self._tell({"do": "signal", "number": int(signal.SIGTERM)})
+
+    def outcome(self) -> Cause | Literal["again"] | None:
+        """Why it ended; "again" where it was meant to end and go on with more hosts."""
+        failures = self._failures()
+        failed = {
+            int(rank): code
+            for ending in self._ended.values()
+            for rank, code in ending["failed"].items()
+            if not ending["was_ended"] or int(rank) in failures
+        }
+        naming = Naming(host=self._host_of, output=self._output)
+        cause = find_cause(failed, failures, naming=naming)
+        if cause is not None and cause.is_final:
+            return cause
+        if self._stall is not None:
+            return stalled(self._stall, naming)
+        if self.gone:
+            host, reason = next(iter(self.gone.items()))
+            return host_lost(host, rank=self._first_ranks[host], reason=reason + self._place())
+        if cause is None and (
+            missed := {host: each["missed"] for host, each in self._ended.items() if each["missed"]}
+        ):
+            host, reason = next(iter(missed.items()))
+            return host_lost(
+                host, rank=self._first_ranks[host], reason=f"it did not meet the others at {reason}"
+            )
+        if cause is None and self._makes_room and self._told is None:
+            return "again"
+        return cause
+
+    def _failures(self) -> dict[int, Failure]:
+        held = [Failure(**each) for ending in self._ended.values() for each in ending["failures"]]
+        return {failure.rank: failure for failure in held}
+
+    def _end(self, grace_s: float = GRACE_S) -> None:
+        if not self._is_ending:
+            self._is_ending = True
+            self._tell({"do": "end", "grace_s": grace_s})
+
+    def _tell(self, message: Message) -> None:
+        for member in self._members:
+            if member.name not in self.gone and member.name not in self._ended:
+                member.send(message)
+
+    def _place(self) -> str:
+        """Where the run was."""
+        standings = self._dog.standings.values()
+        if not standings:
+            return ""
+        furthest = max(standings, key=lambda each: (each.step, each.begun))
+        collective = f", the last collective being {furthest.collective}" if furthest.collective else ""
+        return f" in step {furthest.step:,}{collective}"
+
+    def _host_of(self, rank: int) -> str:
+        return next(name for name, first in reversed(self._first_ranks.items()) if first <= rank)
+
+    def _output(self, rank: int) -> str:
+        return f"{self._host_of(rank)}:{output_file(Path(self._run) / 'log', rank)}"

@@ -1,0 +1,210 @@
+"""Training over real ssh between the hosts of a lab, which share no disk unless a test says so."""
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from benchmarks.faulting import FAULTS, Fault, suffer, training, weights, write_recipe
+
+from tandem.lab import Lab
+from tandem.lab.process import processes_in
+from tandem.lab.state import read_state
+from tandem.runlog.event import LinkMeasured, RoundStarted, TrainingStarted
+from tandem.runlog.reader import read_records
+
+pytestmark = pytest.mark.xdist_group("lab")
+STEPS = 120
+AT_STEP = 30
+PATIENCE = ("--host-timeout", "6")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _able() -> None:
+    if sys.platform != "linux" or os.geteuid() != 0:
+        pytest.skip("a lab needs root on Linux")
+    if not (shutil.which("ip") and shutil.which("sshd", path="/usr/sbin:/sbin:/usr/bin")):
+        pytest.skip("a lab needs iproute2 and openssh-server")
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with Lab.up(tmp_path_factory.mktemp("labs") / "lab", hosts=3, rate="1gbit") as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("head")
+    write_recipe(folder, steps=STEPS)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def alone(lab: Lab, folder: Path) -> str:
+    """The weights of a run to which nothing happened."""
+    with training(lab, folder, "alone", PATIENCE) as run:
+        assert run.end() == 0, run.output.read_text()
+    return weights(lab, "alone")
+
+
+def tandem(*words: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "tandem", *words]
+    return subprocess.run(command, cwd=cwd, text=True, capture_output=True, timeout=200, check=False)
+
+
+def test_every_host_without_the_heads_disk_has_the_data_the_checkpoints_and_its_part_of_the_log(
+    lab: Lab, folder: Path, alone: str
+) -> None:
+    assert alone != "hosts differ"
+    kept = [
+        sorted(path.name for path in (lab.home(host) / "work/runs/alone/checkpoints").glob("step-????????"))
+        for host in lab.hosts
+    ]
+    assert kept[0] == kept[1] == kept[2]
+    assert kept[0][-1] == f"step-{STEPS:08d}"
+    assert not (folder / "runs/alone/checkpoints").exists()
+    here = folder / "runs/alone/log"
+    for rank, host in enumerate(lab.hosts):
+        name = f"rank-{rank:05d}.jsonl"
+        assert (here / name).read_bytes() == (lab.home(host) / "work/runs/alone/log" / name).read_bytes()
+
+
+def test_bytes_on_the_link_are_those_that_the_gradients_make(lab: Lab, folder: Path) -> None:
+    """In a ring of three each host sends four thirds of all gradients in a step."""
+    words = ["model.width=256", "model.feed_forward=1024", "train.max_steps=40", "evaluate.every_steps=null"]
+    with training(lab, folder, "bytes", [*words, "data.valid=null"]) as run:
+        run.wait_for(lambda: run.count(RoundStarted) == 1, "the ranks to be started")
+        before = [sent_bytes(lab, host) for host in lab.hosts]
+        assert run.end() == 0, run.output.read_text()
+        after = [sent_bytes(lab, host) for host in lab.hosts]
+        (started,) = [each.event for each in run.records if isinstance(each.event, TrainingStarted)]
+        (round_started,) = [each.event for each in run.records if isinstance(each.event, RoundStarted)]
+        links = [each.event for each in run.records if isinstance(each.event, LinkMeasured)]
+    predicted = 40 * started.parameters * 4 * 4 / 3
+    assert [late - early for early, late in zip(before, after, strict=True)] == pytest.approx(
+        [predicted] * 3, rel=0.05
+    )
+    assert round_started.workers == {"h1": 1, "h2": 1, "h3": 1}
+    assert round_started.interfaces == ("eth0", "eth0", "eth0")
+    assert len(links) == 6
+
+
+def test_hosts_that_share_the_heads_disk_write_once(lab: Lab, folder: Path) -> None:
+    words = ["train", "micro.yaml", "--run", "runs/shared", "--plain", "--ssh-config", str(lab.ssh_config)]
+    done = tandem(*words, "--hosts", "h1,h2:2", "train.max_steps=20", cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (folder / "runs/shared/checkpoints/step-00000020").is_dir()
+    events = [record.event for record in read_records(folder / "runs/shared")]
+    (started,) = [event for event in events if isinstance(event, TrainingStarted)]
+    assert (started.ranks, started.checkpoint_hosts) == (3, ("h1",))
+    assert not list(folder.glob("runs/shared/.seen-*"))
+
+
+NAMES = [
+    "worker killed",
+    "host killed for good",
+    "rendezvous host killed, comes back",
+    "link down for 3 s",
+    "link cut for good",
+    "host hangs, wakes up",
+    "host slow for 5 s",
+]
+
+
+@pytest.mark.parametrize("fault", [each for each in FAULTS if each.name in NAMES], ids=lambda each: each.name)
+def test_a_run_survives(fault: Fault, lab: Lab, folder: Path, alone: str) -> None:
+    name = fault.name.replace(" ", "-").replace(",", "")
+    fault = replace(fault, options=(*fault.options, *PATIENCE))
+    outcome = suffer(fault, lab, folder, run=name, at_step=AT_STEP, alone=alone)
+    assert (outcome.exit_code, outcome.last_step) == (0, STEPS)
+    assert outcome.starts == (2 if fault.is_loss else 1)
+    assert outcome.hosts_at_the_end == (3 if fault.keeps_ranks else 2)
+    assert outcome.is_identical == fault.keeps_ranks
+    assert all(each.startswith(f"{fault.host}: ") for each in outcome.told)
+
+
+def test_a_host_that_comes_back_is_taken_in_again(lab: Lab, folder: Path) -> None:
+    with training(lab, folder, "grows", ["--min-hosts", "2", "train.max_steps=100000", *PATIENCE]) as run:
+        run.wait_for(lambda: run.last_step() >= AT_STEP, "the first steps")
+        lab.signal("h3", signal.SIGKILL)
+        run.wait_for(lambda: run.count(RoundStarted) == 2, "a start without the host")
+        lab.boot("h3")
+        run.wait_for(lambda: run.count(RoundStarted) == 3, "a start with the host")
+        run.wait_for(lambda: run.count(TrainingStarted) == 3, "training")
+        rounds = [each.event for each in run.records if isinstance(each.event, RoundStarted)]
+        assert [len(each.hosts) for each in rounds] == [3, 2, 3]
+        run.process.send_signal(signal.SIGINT)
+        assert run.end() == 128 + signal.SIGINT
+    assert not ranks(lab)
+
+
+def test_ctrl_c_saves_and_ends_on_all_hosts(lab: Lab, folder: Path) -> None:
+    with training(lab, folder, "stopped", ["train.max_steps=100000"]) as run:
+        run.wait_for(lambda: run.last_step() >= 5, "the first steps")
+        run.process.send_signal(signal.SIGINT)
+        assert run.end() == 128 + signal.SIGINT
+    steps = {
+        max(path.name for path in (lab.home(host) / "work/runs/stopped/checkpoints").glob("step-????????"))
+        for host in lab.hosts
+    }
+    assert len(steps) == 1
+    assert not ranks(lab)
+
+
+def test_hosts_whose_head_is_killed_save_and_end(lab: Lab, folder: Path) -> None:
+    with training(lab, folder, "headless", ["train.max_steps=100000", *PATIENCE]) as run:
+        run.wait_for(lambda: run.last_step() >= 5, "the first steps")
+        run.process.kill()
+        run.process.wait()
+        for pid in [pid for host in lab.hosts for pid in run.workers_of(host)]:
+            wait_for_end(pid)
+    for host in lab.hosts:
+        assert list((lab.home(host) / "work/runs/headless/checkpoints").glob("step-????????"))
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--hosts", "h1,h9"], "Cannot reach h9 over ssh"),
+        (["--hosts", "h1,h2", "--python", "/nowhere/python"], "has no /nowhere/python"),
+        (["--hosts", "h1,h2", "--nic", "eth7"], "has no interface eth7"),
+        (["--hosts", "h1:2,h2", "--device", "cuda"], "use --device cpu"),
+        (["--hosts", "h1,-oProxyCommand=x"], "is no host"),
+    ],
+)
+def test_what_cannot_work_is_said_in_one_sentence(
+    lab: Lab, folder: Path, words: list[str], sentence: str
+) -> None:
+    common = ["train", "micro.yaml", "--run", "runs/never", "--plain", "--ssh-config", str(lab.ssh_config)]
+    done = tandem(*common, "--dir", "work", *words, cwd=folder)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert sentence in done.stderr
+
+
+def ranks(lab: Lab) -> list[int]:
+    """Processes of Tandem's that are left in the hosts."""
+    found = [
+        each.pid for host in lab.hosts for each in processes_in(read_state(lab.folder).host(host).namespace)
+    ]
+    return [pid for pid in found if b"tandem.cli.rank" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def wait_for_end(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        descriptor = os.pidfd_open(pid)
+        assert select.select([descriptor], [], [], 120.0)[0], "a rank outlives its head"
+        os.close(descriptor)
+
+
+def sent_bytes(lab: Lab, host: str) -> int:
+    done = lab.exec(host, ["cat", "/sys/class/net/eth0/statistics/tx_bytes"], capture_output=True, check=True)
+    return int(done.stdout)

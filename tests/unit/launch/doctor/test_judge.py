@@ -1,0 +1,105 @@
+from dataclasses import replace
+
+import pytest
+from tests.unit.launch.doctor.findings import DISK, GPU, MACHINE, NIC, examination, host
+
+from tandem.launch.doctor.facts import Clock, HostFacts
+from tandem.launch.doctor.judge import judge
+from tandem.launch.doctor.line import Line
+
+NAN = float("nan")
+
+
+def bad(*hosts: HostFacts) -> list[Line]:
+    return [line for line in judge(examination(hosts)) if line.verdict != "fine"]
+
+
+def test_healthy_hosts_are_fine_in_every_line() -> None:
+    lines = judge(examination([host("a"), host("b")]))
+    assert {line.verdict for line in lines} == {"fine"}
+    what = ["ssh", "versions", "clock", "GPUs", "computer", "disk", "disk speed", "network"]
+    assert [line.what for line in lines if line.host == "b"] == what
+    assert all(not line.cure for line in lines)
+
+
+def test_another_tandem_than_here_is_broken_and_both_versions_are_named() -> None:
+    (line,) = bad(host("a"), host("b", machine=replace(MACHINE, tandem="0.0.9")))
+    assert (line.host, line.what, line.verdict) == ("b", "versions", "broken")
+    assert "b has Tandem 0.0.9, this machine 0.1.0" in line.cure
+
+
+def test_another_torch_than_most_is_broken_but_another_build_is_not() -> None:
+    other = replace(MACHINE, torch="2.12.0")
+    build = replace(MACHINE, torch="2.13.0+cu128")
+    (line,) = bad(host("a"), host("b", machine=build), host("c", machine=other))
+    assert (line.host, line.verdict) == ("c", "broken")
+    assert "torch 2.12.0, the others 2.13.0" in line.cure
+
+
+def test_another_python_is_poor_but_another_patch_is_not() -> None:
+    other, patch = replace(MACHINE, python="3.12.1"), replace(MACHINE, python="3.11.2")
+    (line,) = bad(host("a"), host("b", machine=patch), host("c", machine=other))
+    assert (line.host, line.what, line.verdict) == ("c", "versions", "poor")
+
+
+@pytest.mark.parametrize(("offset_s", "uncertainty_s", "poor"), [(-3, 0.1, 1), (0.9, 0.1, 0), (3, 2.5, 0)])
+def test_a_clock_that_is_surely_a_second_off_is_poor(
+    offset_s: float, uncertainty_s: float, poor: int
+) -> None:
+    found = bad(host(clock=Clock(offset_s=offset_s, uncertainty_s=uncertainty_s)))
+    assert [(line.what, line.verdict) for line in found] == [("clock", "poor")] * poor
+
+
+def test_gpus_of_different_kinds_are_poor() -> None:
+    usual = replace(MACHINE, gpus=(GPU, GPU), usable_gpus=2)
+    strange = replace(MACHINE, gpus=(replace(GPU, name="L4"),), usable_gpus=1)
+    (line,) = bad(host("a", machine=usual), host("b", machine=strange))
+    assert (line.host, line.verdict) == ("b", "poor")
+    assert "b has L4, most others H200" in line.cure
+
+
+def test_gpus_that_torch_cannot_use_are_broken() -> None:
+    machine = replace(MACHINE, gpus=(GPU,), usable_gpus=0, gpu_problem="driver too old")
+    (line,) = bad(host(machine=machine))
+    assert (line.what, line.verdict) == ("GPUs", "broken")
+    assert "0 of 1 GPUs (driver too old)" in line.cure
+
+
+def test_a_host_without_gpus_among_others_with_them_is_poor() -> None:
+    (line,) = bad(host("a", machine=replace(MACHINE, gpus=(GPU,), usable_gpus=1)), host("b"))
+    assert (line.host, line.what, line.verdict) == ("b", "GPUs", "poor")
+
+
+def test_a_disk_that_cannot_be_written_is_broken() -> None:
+    disk = replace(DISK, problem="Read-only file system", write_bytes_per_s=NAN)
+    (line,) = bad(host(disk=disk))
+    assert (line.what, line.verdict) == ("disk", "broken")
+    assert "Read-only file system" in line.cure
+
+
+@pytest.mark.parametrize(("checkpoints", "verdict"), [(0.5, "broken"), (1.5, "poor")])
+def test_a_disk_with_too_little_room_for_checkpoints_is_told_of(checkpoints: float, verdict: str) -> None:
+    needed = examination().needs.checkpoint_bytes
+    (line,) = bad(host(disk=replace(DISK, free_bytes=int(checkpoints * needed))))
+    assert (line.what, line.verdict) == ("disk", verdict)
+
+
+def test_a_disk_that_writes_slowly_is_poor() -> None:
+    (line,) = bad(host(disk=replace(DISK, write_bytes_per_s=1e6)))
+    assert (line.what, line.verdict) == ("disk speed", "poor")
+
+
+def test_a_longest_packet_of_another_length_is_poor() -> None:
+    (line,) = bad(host("a"), host("b"), host("c", nic=replace(NIC, mtu=9000)))
+    assert (line.host, line.what, line.verdict) == ("c", "network", "poor")
+
+
+def test_a_host_that_is_not_reached_has_one_line_with_the_reason() -> None:
+    gone = host(
+        "b", machine=None, disk=None, nic=None, reached_s=NAN, problem="Cannot reach b over ssh: mend it."
+    )
+    gone = replace(gone, clock=None)
+    lines = [line for line in judge(examination([host("a"), gone])) if line.host == "b"]
+    assert [(line.what, line.verdict, line.cure) for line in lines] == [
+        ("examination", "broken", "Cannot reach b over ssh: mend it.")
+    ]

@@ -1,0 +1,102 @@
+from dataclasses import replace
+
+import pytest
+from tests.unit.launch.doctor.findings import examination, link, mesh
+
+from tandem.launch.doctor.facts import Outcome, SumFacts
+from tandem.launch.doctor.judge_links import judge_links, judge_sums
+from tandem.launch.doctor.line import Line
+
+NAN = float("nan")
+SUMS = SumFacts(
+    hosts=("a", "b"), left_out=(), device="cpu", gradient_bytes=10**8, summed_bytes=10**7, seconds=0.1
+)
+
+
+def bad(lines: list[Line]) -> list[tuple[str, str, str]]:
+    return [(line.host, line.what, line.verdict) for line in lines if line.verdict != "fine"]
+
+
+def test_healthy_links_are_fine_and_each_direction_has_its_figures() -> None:
+    lines = list(judge_links(examination(links=list(mesh().values()))))
+    assert bad(lines) == []
+    assert [line.value for line in lines if line.what == "link"] == ["800 Mb/s, 100 µs there and back"] * 6
+
+
+@pytest.mark.parametrize(("loss", "verdict"), [(0.0009, None), (0.002, "poor"), (0.03, "broken")])
+def test_a_lossy_host_is_named_once_with_its_worst_loss(loss: float, verdict: str | None) -> None:
+    links = [replace(each, loss=loss if "b" in pair else 0.0) for pair, each in mesh().items()]
+    lines = list(judge_links(examination(links=links)))
+    assert bad(lines) == ([("b", "loss", verdict)] if verdict else [])
+
+
+def test_a_lossy_link_is_not_also_called_slow() -> None:
+    links = [
+        replace(each, loss=0.03, bytes_per_s=1e6) if "b" in pair else each for pair, each in mesh().items()
+    ]
+    assert bad(list(judge_links(examination(links=links)))) == [("b", "loss", "broken")]
+
+
+def test_a_link_much_slower_than_the_others_is_poor() -> None:
+    links = [link(*pair, bytes_per_s=1e7 if pair == ("a", "b") else 1e8) for pair in mesh("abc")]
+    assert bad(list(judge_links(examination(links=links)))) == [("a → b", "link", "poor")]
+
+
+def test_where_no_datagram_passes_the_loss_is_unknown_and_not_bad() -> None:
+    lines = list(judge_links(examination(links=[link(loss=NAN)])))
+    assert bad(lines) == []
+    assert "no UDP passes" in next(line.value for line in lines if line.what == "loss")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [("timed out", "a firewall drops it"), ("refused", "turned away"), ("no route", "routes")],
+)
+def test_why_a_connection_fails_decides_the_cure(outcome: Outcome, words: str) -> None:
+    links = [
+        replace(each, fresh_port=outcome, meeting_port=outcome, bytes_per_s=NAN, latency_s=NAN, loss=NAN)
+        if pair[1] == "c"
+        else each
+        for pair, each in mesh().items()
+    ]
+    lines = list(judge_links(examination(links=links)))
+    assert bad(lines) == [("c", "ports", "broken")]
+    assert words in next(line.cure for line in lines if line.cure)
+
+
+def test_a_closed_meeting_port_alone_is_told_with_its_number() -> None:
+    links = [replace(each, meeting_port="timed out") for pair, each in mesh().items() if pair == ("a", "b")]
+    lines = list(judge_links(examination(links=links)))
+    assert bad(lines) == [("a → b", "ports", "broken")]
+    assert next(line.value for line in lines if line.what == "ports") == "to port 29400: timed out"
+
+
+def test_a_port_that_another_program_has_is_poor() -> None:
+    links = [replace(each, meeting_port="taken") if pair[1] == "b" else each for pair, each in mesh().items()]
+    assert bad(list(judge_links(examination(links=links)))) == [("b", "ports", "poor")]
+
+
+def test_summing_is_compared_with_the_slowest_link_and_told_for_a_step() -> None:
+    (line,) = judge_sums(examination(links=[link("a", "b"), link("b", "a")], sums=SUMS))
+    assert line.verdict == "fine"
+    assert "10.0 MB in 100 ms, 800 Mb/s each way, 100 % of the slowest link" in line.value
+    assert "(100.0 MB) take 1 s" in line.value
+
+
+def test_summing_far_below_the_links_is_poor() -> None:
+    slow = replace(SUMS, seconds=0.3)
+    (line,) = judge_sums(examination(links=[link("a", "b"), link("b", "a")], sums=slow))
+    assert (line.what, line.verdict) == ("all-reduce", "poor")
+
+
+def test_summing_that_failed_is_broken_with_the_reason() -> None:
+    (line,) = judge_sums(examination(sums=replace(SUMS, problem="b: it took too long")))
+    assert line.verdict == "broken"
+    assert "b: it took too long" in line.cure
+
+
+def test_a_link_that_connects_but_carries_nothing_is_broken() -> None:
+    stuck = replace(link(), latency_s=NAN, bytes_per_s=NAN, loss=NAN, problem="a: timed out")
+    lines = list(judge_links(examination(links=[stuck])))
+    assert bad(lines) == [("a → b", "link", "broken")]
+    assert "smaller MTU" in next(line.cure for line in lines if line.cure)

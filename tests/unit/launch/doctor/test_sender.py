@@ -1,0 +1,73 @@
+import json
+import socket
+
+import pytest
+
+from tandem.launch.doctor import listener as listener_module
+from tandem.launch.doctor.listener import Listener
+from tandem.launch.doctor.sender import measure, try_port
+
+TOKEN = "0123456789abcdef0123456789abcdef"
+
+
+@pytest.fixture(scope="module")
+def port() -> int:
+    number = Listener(TOKEN).open(0)
+    assert number is not None
+    return number
+
+
+def test_a_listener_that_knows_the_token_is_open(port: int) -> None:
+    assert try_port("127.0.0.1", port, TOKEN) == "open"
+
+
+def test_a_stranger_is_turned_away(port: int) -> None:
+    assert try_port("127.0.0.1", port, "another") == "refused"
+
+
+def test_noise_on_the_port_harms_nothing(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        assert connection.recv(1) == b""
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(json.dumps({"token": TOKEN, "do": "anything"}).encode() + b"\n")
+        assert connection.recv(1) == b""
+    assert try_port("127.0.0.1", port, TOKEN) == "open"
+
+
+def test_a_port_where_nobody_listens_is_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        number = server.getsockname()[1]
+    assert try_port("127.0.0.1", number, TOKEN) == "refused"
+
+
+def test_a_port_that_another_program_has_is_not_opened() -> None:
+    with socket.create_server(("", 0)) as server:
+        assert Listener(TOKEN).open(server.getsockname()[1]) is None
+
+
+def test_a_link_without_faults_is_measured_without_loss(port: int) -> None:
+    held = measure("127.0.0.1", port, TOKEN, seconds=0.1, datagrams=200)
+    assert held["loss"] == 0.0
+    assert held["bytes_per_s"] > 1e6
+    assert 0 < held["latency_s"] < 1
+
+
+def test_datagrams_that_do_not_arrive_are_lost(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = socket.socket.sendto
+    count = iter(range(10_000))
+
+    def lossy(end: socket.socket, data: bytes, to: tuple[str, int]) -> int:
+        return len(data) if next(count) % 10 == 0 else sent(end, data, to)
+
+    class Lossy(socket.socket):
+        sendto = lossy  # type: ignore[assignment]
+
+    monkeypatch.setattr("tandem.launch.doctor.sender.socket.socket", Lossy)
+    assert measure("127.0.0.1", port, TOKEN, seconds=0.1, datagrams=200)["loss"] == pytest.approx(0.1)
+
+
+def test_overflows_of_our_own_buffer_are_read_from_what_the_kernel_says() -> None:
+    said = [(socket.SOL_SOCKET, 40, (7).to_bytes(4, "little")), (1, 2, b"")]
+    assert listener_module._overflows(said) == 7
+    assert listener_module._overflows([(socket.SOL_SOCKET, 40, b"")]) == 0

@@ -1,0 +1,82 @@
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+
+from tandem.errors import TandemError
+from tandem.launch import first
+from tandem.launch.first import first_of_host
+
+
+def place(local_rank: int, *, ranks: int, port: str) -> dict[str, str]:
+    return {
+        "LOCAL_RANK": str(local_rank),
+        "LOCAL_WORLD_SIZE": str(ranks),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": port,
+    }
+
+
+@pytest.fixture
+def port() -> str:
+    return secrets.token_hex(8)
+
+
+def test_one_rank_alone_is_the_first() -> None:
+    with first_of_host({}) as is_first:
+        assert is_first
+
+
+def test_the_others_wait_until_the_first_is_done(port: str) -> None:
+    done = Event()
+
+    def rank(number: int) -> tuple[bool, bool]:
+        with first_of_host(place(number, ranks=3, port=port)) as is_first:
+            if is_first:
+                done.set()
+            return is_first, done.is_set()
+
+    with ThreadPoolExecutor(3) as pool:
+        others = [pool.submit(rank, number) for number in (1, 2)]
+        assert not any(other.done() for other in others)
+        assert rank(0) == (True, True)
+        assert [other.result(timeout=30) for other in others] == [(False, True)] * 2
+
+
+def test_when_the_first_fails_so_do_the_others(port: str) -> None:
+    def other() -> None:
+        with first_of_host(place(1, ranks=2, port=port)):
+            pytest.fail("this must not run")
+
+    def leader() -> None:
+        with first_of_host(place(0, ranks=2, port=port)):
+            raise TandemError("No space.")
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(other)
+        # It may come between two that fail, and finds the next.
+        while not waiting.done():
+            with pytest.raises(TandemError, match="No space"):
+                leader()
+        with pytest.raises(TandemError, match="could not make the data ready"):
+            waiting.result()
+
+
+def test_nobody_waits_for_ever_for_ranks_that_do_not_start(
+    port: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first, "PATIENCE_S", 0.05)
+    leader, other = (place(number, ranks=2, port=port) for number in (0, 1))
+    with pytest.raises(TandemError, match="Only 1 of the 2 ranks of .* have started"), first_of_host(leader):
+        pass
+    with pytest.raises(TandemError, match="The first rank of .* has not started"), first_of_host(other):
+        pass
+
+
+def test_two_runs_that_meet_at_one_port_are_refused(port: str) -> None:
+    here = place(0, ranks=2, port=port)
+    with pytest.raises(ZeroDivisionError), first_of_host(here):
+        with pytest.raises(TandemError, match="another MASTER_PORT"), first_of_host(here):
+            pass
+        raise ZeroDivisionError

@@ -1,0 +1,42 @@
+from pathlib import Path
+
+from tandem.launch.tail import Collector, Piece, Tail
+
+
+def test_whole_lines_are_read_once_and_from_a_given_place_on(tmp_path: Path) -> None:
+    file = tmp_path / "rank-00000.jsonl"
+    file.write_text("old\nnew\ntor")
+    tail = Tail(tmp_path, {file.name: 4})
+    assert list(tail.pieces()) == [Piece(file=file.name, offset=8, text="new\n")]
+    assert not list(tail.pieces())
+    with file.open("a") as more:
+        more.write("n\n")
+    assert [piece.text for piece in tail.pieces()] == ["torn\n"]
+
+
+def test_a_long_file_comes_in_parts_and_other_kinds_of_files_not_at_all(tmp_path: Path) -> None:
+    lines = "".join(f"{number:09d}\n" for number in range(100_000))
+    (tmp_path / "host-a.jsonl").write_text(lines)
+    (tmp_path / "model.bin").write_text("x\n")
+    tail, got = Tail(tmp_path, {}), []
+    while pieces := list(tail.pieces()):
+        got += [piece.text for piece in pieces]
+    assert len(got) > 2
+    assert "".join(got) == lines
+
+
+def test_a_copy_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    Collector(tmp_path).take("root@h2", Piece(file="rank-00001.jsonl", offset=2, text="a\n"))
+    later = Collector(tmp_path)
+    assert later.offsets("root@h2") == {"rank-00001.jsonl": 2}
+    assert later.offsets("h3") == {}
+    later.take("root@h2", Piece(file="rank-00001.jsonl", offset=4, text="b\n"))
+    assert (tmp_path / "rank-00001.jsonl").read_text() == "a\nb\n"
+
+
+def test_a_host_writes_into_the_log_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "log"
+    for name in ("../outside.jsonl", "/tmp/outside.jsonl", "model.bin"):
+        Collector(folder).take("h2", Piece(file=name, offset=2, text="a\n"))
+    assert not list(tmp_path.rglob("*outside*"))
+    assert not (folder / "model.bin").exists()
