@@ -17,14 +17,16 @@ from tandem.lab import Lab
 from tandem.lab.process import processes_in
 from tandem.lab.state import read_state
 from tandem.runlog.event import Event, RoundStarted, StepFinished, TrainingStarted, WorkersLost
+from tandem.runlog.layout import RunLayout
 from tandem.runlog.reader import read_records
-from tandem.runlog.record import Record
+from tandem.runlog.record import Record, from_line
 
 __all__ = ["FAULTS", "Fault", "Outcome", "Training", "suffer", "training", "weights", "write_recipe"]
 
 _Fact = TypeVar("_Fact", bound=Event)
 _TANDEM = (sys.executable, "-m", "tandem")
 _LOOK_S = 0.25
+_TAIL_BYTES = 10_000
 _PATIENCE_S = 240.0
 _NANO = 1e9
 _RECIPE = """
@@ -68,9 +70,15 @@ class Training:
         return []
 
     def last_step(self) -> int:
-        """The newest step that rank 0 told of."""
-        steps = [each.event.step for each in self.records if isinstance(each.event, StepFinished)]
-        return max(steps, default=0)
+        """The newest step that rank 0 told of, as the first host has it: the head hears of it some seconds later."""
+        file = RunLayout(self.lab.home("h1") / "work" / "runs" / self.run).rank_log(0)
+        steps = [0]
+        with suppress(OSError):
+            for line in file.read_bytes()[-_TAIL_BYTES:].splitlines():
+                with suppress(ValueError):
+                    event = from_line(line).event
+                    steps += [event.step] if isinstance(event, StepFinished) else []
+        return max(steps)
 
     def count(self, kind: type) -> int:
         """How many events of a kind the log has."""
@@ -99,11 +107,13 @@ class Training:
 
 
 @contextmanager
-def training(lab: Lab, folder: Path, run: str, words: Sequence[str]) -> Iterator[Training]:
-    """Start a run on all hosts of the lab; it is killed if it still goes on when the block ends."""
+def training(
+    lab: Lab, folder: Path, run: str, words: Sequence[str], *, hosts: int | None = None
+) -> Iterator[Training]:
+    """Start a run on the first so many hosts of the lab, or on all; it is killed if it goes on after the block."""
     output = folder / f"{run}.txt"
     command = [*_TANDEM, "train", "micro.yaml", "--run", f"runs/{run}", "--plain", "--dir", "work"]
-    command += ["--hosts", ",".join(lab.hosts), "--ssh-config", str(lab.ssh_config), *words]
+    command += ["--hosts", ",".join(lab.hosts[:hosts]), "--ssh-config", str(lab.ssh_config), *words]
     with output.open("w") as file:
         process = subprocess.Popen(command, cwd=folder, stdout=file, stderr=subprocess.STDOUT, text=True)
         try:
@@ -122,11 +132,10 @@ class Fault:
     strike: Callable[[Training, str], None]
     mend: Callable[[Training, str], None] | None = None
     """When the run has lost the host, or where it cannot lose it, at once."""
-    options: Sequence[str] = ()
     is_loss: bool = True
     """Whether the ranks have to be started again."""
     keeps_ranks: bool = True
-    """Whether the run has as many ranks at its end as at its beginning."""
+    """Whether the run waits for its host, or can do without it and has fewer ranks at its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,21 +157,38 @@ class Outcome:
     """What the run said of its losses."""
 
 
-def suffer(fault: Fault, lab: Lab, folder: Path, *, run: str, at_step: int, alone: str) -> Outcome:
+def suffer(
+    fault: Fault,
+    lab: Lab,
+    folder: Path,
+    *,
+    run: str,
+    at_step: int,
+    alone: str,
+    hosts: int,
+    words: Sequence[str] = (),
+) -> Outcome:
     """Train, let the fault happen at a step, and see how it ends; `alone` are the sums of an undisturbed run."""
-    with training(lab, folder, run, fault.options) as now:
-        now.wait_for(lambda: now.last_step() >= at_step, f"step {at_step}")
-        struck_ns = time.time_ns()
-        fault.strike(now, fault.host)
-        if fault.is_loss:
-            now.wait_for(lambda: now.count(WorkersLost) > 0, "the run to notice")
-        if fault.mend is not None:
-            fault.mend(now, fault.host)
-        code = now.end()
+    words = ["--min-hosts", str(hosts if fault.keeps_ranks else hosts - 1), *words]
+    with training(lab, folder, run, words, hosts=hosts) as now:
+        try:
+            struck_ns = _let_happen(fault, now, at_step=at_step)
+            code = now.end()
+        finally:
+            _restore(lab, fault.host)
         records = now.records
-    if fault.mend is None and not fault.keeps_ranks:
-        _restore(lab, fault.host)
     return _tell(fault, records, code=code, struck_ns=struck_ns, weights=weights(lab, run), alone=alone)
+
+
+def _let_happen(fault: Fault, now: Training, *, at_step: int) -> int:
+    now.wait_for(lambda: now.last_step() >= at_step, f"step {at_step}")
+    struck_ns = time.time_ns()
+    fault.strike(now, fault.host)
+    if fault.is_loss:
+        now.wait_for(lambda: now.count(WorkersLost) > 0, "the run to notice")
+    if fault.mend is not None:
+        fault.mend(now, fault.host)
+    return struck_ns
 
 
 def weights(lab: Lab, run: str) -> str:
@@ -274,21 +300,17 @@ def _command(pid: int) -> bytes:
         return b""
 
 
-_ALL, _MOST = ("--min-hosts", "3"), ("--min-hosts", "2")
-
 FAULTS: tuple[Fault, ...] = (
-    Fault(name="worker killed", host="h2", strike=_kill_worker, options=_ALL),
-    Fault(name="host killed, comes back", host="h2", strike=_cut_power, mend=_boot, options=_ALL),
-    Fault(name="host killed for good", host="h2", strike=_cut_power, options=_MOST, keeps_ranks=False),
-    Fault(name="rendezvous host killed, comes back", host="h1", strike=_cut_power, mend=_boot, options=_ALL),
-    Fault(
-        name="rendezvous host killed for good", host="h1", strike=_cut_power, options=_MOST, keeps_ranks=False
-    ),
-    Fault(name="link down for 3 s", host="h2", strike=_unplug_for_3_s, options=_ALL, is_loss=False),
-    Fault(name="link cut, mended", host="h2", strike=_unplug, mend=_plug, options=_ALL),
-    Fault(name="link cut for good", host="h2", strike=_unplug, options=_MOST, keeps_ranks=False),
-    Fault(name="host hangs, wakes up", host="h2", strike=_freeze, mend=_thaw, options=_ALL),
-    Fault(name="host hangs for good", host="h2", strike=_freeze, options=_MOST, keeps_ranks=False),
-    Fault(name="worker hangs", host="h2", strike=_freeze_worker, options=_ALL),
-    Fault(name="host slow for 5 s", host="h2", strike=_slow_down, options=_ALL, is_loss=False),
+    Fault(name="worker killed", host="h2", strike=_kill_worker),
+    Fault(name="host killed, comes back", host="h2", strike=_cut_power, mend=_boot),
+    Fault(name="host killed for good", host="h2", strike=_cut_power, keeps_ranks=False),
+    Fault(name="rendezvous host killed, comes back", host="h1", strike=_cut_power, mend=_boot),
+    Fault(name="rendezvous host killed for good", host="h1", strike=_cut_power, keeps_ranks=False),
+    Fault(name="link down for 3 s", host="h2", strike=_unplug_for_3_s, is_loss=False),
+    Fault(name="link cut, mended", host="h2", strike=_unplug, mend=_plug),
+    Fault(name="link cut for good", host="h2", strike=_unplug, keeps_ranks=False),
+    Fault(name="host hangs, wakes up", host="h2", strike=_freeze, mend=_thaw),
+    Fault(name="host hangs for good", host="h2", strike=_freeze, keeps_ranks=False),
+    Fault(name="worker hangs", host="h2", strike=_freeze_worker),
+    Fault(name="host slow for 5 s", host="h2", strike=_slow_down, is_loss=False),
 )

@@ -23,12 +23,12 @@ from benchmarks.program import BENCH
 from tandem.lab import Lab
 
 _RESULTS = Path(__file__).parent / "results"
-_STEPS = 300
+_STEPS = 1000
 
 _DEFINITIONS = {
     "hosts": "three network namespaces of one machine with a link of 1 Gb/s each and no shared disk, one rank each; "
     "the command that watches over them runs outside of them",
-    "at_step": "random, between 40 and 100 of 300; a checkpoint every 20 steps",
+    "at_step": "random, between 40 and 100 of 1000; a checkpoint every 20 steps",
     "comes back, mended, wakes up": "after the run has noticed; it waits for all three (--min-hosts 3)",
     "for good": "the run goes on with the other two (--min-hosts 2)",
     "goes_on_s": "seconds from the fault to the first step after it; where no start was needed, the longest time "
@@ -57,7 +57,7 @@ def main() -> None:
             for trial in range(options.trials):
                 name = f"{fault.name}-{trial}".replace(" ", "-").replace(",", "")
                 step = moments.randrange(40, 100)
-                outcomes.append(suffer(fault, lab, folder, run=name, at_step=step, alone=alone))
+                outcomes.append(suffer(fault, lab, folder, run=name, at_step=step, alone=alone, hosts=3))
                 print(outcomes[-1], flush=True)
     result = {
         "date": datetime.now(UTC).date().isoformat(),

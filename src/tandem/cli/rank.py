@@ -5,7 +5,7 @@
 import argparse
 from pathlib import Path
 
-from tandem.launch.worker import supervised
+from tandem.launch.worker import supervised, tell_stopped
 
 __all__ = ["main"]
 
@@ -27,7 +27,8 @@ def main() -> None:
         options = Options(
             device=words.device, fit=words.fit, batch_tokens=words.batch_tokens, timeout_s=words.timeout
         )
-        train_rank(words.run, recipe, options)
+        if name := train_rank(words.run, recipe, options):
+            tell_stopped(name)
 
 
 if __name__ == "__main__":

@@ -148,7 +148,7 @@ class HostCrew:
         while asked() is None:
             waited_s = time.monotonic() - begun_s
             ready = [each for each in self._members.values() if each.state == "ready"]
-            coming = any(each.state in ("checked", "opening") for each in self._members.values())
+            coming = any(each.is_coming for each in self._members.values())
             if len(ready) >= self._task.min_hosts and not (coming and waited_s < RETURN_S):
                 self._find_routes(ready)
                 return [each for each in ready if each.state == "ready"]
@@ -166,16 +166,15 @@ class HostCrew:
         """Try to reach hosts that are gone, when it is time."""
         for member in self._members.values():
             if member.state == "absent" and time.monotonic() >= member.retry_s:
-                member.state = "checked"
-                Thread(target=self._equip_again, args=(member,), daemon=True).start()
+                member.open(self._greeting(member))
 
-    def _equip_again(self, member: Member) -> None:
+    def _equip_again(self, member: Member, connection: int) -> None:
         message: Mapping[str, object] = {"is": "equipped"}
         try:
             self._equip(member.name)
         except TandemError as error:
-            message = {"is": "unequipped", "message": str(error)}
-        self._post.put(Letter(host=member.name, connection=member.connection, message=message))
+            message = {"is": "refused", "message": str(error)}
+        self._post.put(Letter(host=member.name, connection=connection, message=message))
 
     def _unlike(self, member: Member) -> str:
         """What keeps a host from working with the others; empty where nothing does."""
@@ -282,14 +281,14 @@ class HostCrew:
             case "opened":
                 self._welcome(member)
             case "equipped":
-                member.open(self._greeting(member))
-            case "unequipped":
-                member.lose()
+                member.state = "ready"
             case "log":
                 piece = Piece(file=message["file"], offset=message["offset"], text=message["text"])
                 self._collector.take(member.name, piece)
             case "ended":
                 self._newest = max(self._newest or 0, message["newest"] or 0) or None
+                if message["leaves"]:
+                    member.lose()
             case "refused" | channel.GONE:
                 self._part(member, message, now)
         if now is not None:
@@ -302,6 +301,10 @@ class HostCrew:
             member.lose()
         if reason and not self._rounds:
             raise TandemError(reason)
+        if not reason and self._rounds:
+            # One that came back may have lost its disk.
+            member.state = "equipping"
+            Thread(target=self._equip_again, args=(member, member.connection), daemon=True).start()
 
     def _part(self, member: Member, message: Message, now: Round | None) -> None:
         """A host cannot be used, or not any more: at the very start that is an error, later a loss."""

@@ -11,10 +11,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Any
 
 import torch
@@ -30,7 +30,7 @@ from tandem.launch.hardware import choose_hardware
 from tandem.launch.local import read_standings, worker_environment
 from tandem.launch.report import Reports
 from tandem.launch.tail import Tail
-from tandem.lock import BusyError, holding
+from tandem.lock import BusyError, beside, holding, read_note
 from tandem.parallel.route import address_of, interface_of, source_of
 from tandem.runlog.layout import RunLayout
 
@@ -59,6 +59,9 @@ class FarHost:
         self._patience_s = OPENING_S
         self._round: _Round | None = None
         self._tail: Tail | None = None
+        self._sending = Lock()
+        self._hurried = Event()
+        self._leaves = False
         self._pulses = Path(tempfile.mkdtemp(prefix="tandem-pulses-"))
         self._run = Path()
         self._environment: dict[str, str] = {}
@@ -122,6 +125,7 @@ class FarHost:
             except BusyError as error:
                 if time.monotonic() > end_s:
                     raise TandemError(f"Workers of an earlier start still run there: {error}") from error
+                _hurry(beside(self._run.resolve() / f"far-{platform.node()}", "lock"))
                 time.sleep(BEAT_S / 10)
             else:
                 return
@@ -132,10 +136,14 @@ class FarHost:
         Thread(target=self._carry_out, args=(self._round,), daemon=True).start()
 
     def _carry_out(self, started: "_Round") -> None:
-        ending = started.carry_out()
-        self._send_log()
-        self._end.send({"is": "ended", "round": started.number, "newest": _newest_step(self._run), **ending})
-        started.is_over.set()
+        try:
+            ending = started.carry_out()
+            about = {"round": started.number, "newest": _newest_step(self._run), "leaves": self._leaves}
+            with suppress(OSError):  # nobody may be there to hear it
+                self._send_log()
+                self._end.send({"is": "ended", **about, **ending})
+        finally:
+            started.is_over.set()
 
     def _beat(self) -> None:
         while True:
@@ -150,8 +158,9 @@ class FarHost:
                 return
 
     def _send_log(self) -> None:
-        if self._tail is not None:
-            for piece in self._tail.pieces():
+        # One at a time: what one has read, another must not overtake with the news of the end.
+        with self._sending:
+            for piece in () if self._tail is None else self._tail.pieces():
                 self._end.send({"is": "log", "file": piece.file, "offset": piece.offset, "text": piece.text})
 
     def _watch_head(self) -> None:
@@ -159,12 +168,20 @@ class FarHost:
             time.sleep(BEAT_S / 2)
         self._leave()
 
+    def hurry(self) -> None:
+        """End at once: the head is back, and has sent another."""
+        self._hurried.set()
+        Thread(target=self._leave, daemon=True).start()
+
     def _leave(self) -> None:
         """End workers, if there are any, giving them time to save, and then this process."""
+        self._leaves = True
         current = self._round
         if current is not None and not current.is_over.is_set():
             current.asked = current.asked or signal.SIGTERM
-            current.is_over.wait(SAVE_S)
+            end_s = time.monotonic() + SAVE_S
+            while time.monotonic() < end_s and not self._hurried.is_set() and not current.is_over.wait(0.1):
+                pass
             current.asked = signal.SIGKILL
             current.is_over.wait(STUCK_S)
         for file in self._pulses.glob("*"):
@@ -221,6 +238,14 @@ class _Round:
                 os._exit(1)
 
 
+def _hurry(note: Path) -> None:
+    """Have the earlier one of us end, which has lost its head and still waits for its workers to save."""
+    pid = int(read_note(note).get("pid", 0))
+    with suppress(OSError):
+        if b"tandem.launch.far" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            os.kill(pid, signal.SIGTERM)
+
+
 def _facts(device: str, workers: int) -> Message:
     chosen, count = choose_hardware(device, workers)
     return {
@@ -265,7 +290,9 @@ def main() -> None:
     """Serve the head at the other end of this process's pipes."""
     # A hang-up comes when ssh's connection breaks; what to do then is decided here.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    FarHost(FarEnd()).serve()
+    host = FarHost(FarEnd())
+    signal.signal(signal.SIGTERM, lambda *_: host.hurry())
+    host.serve()
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ class Member:
     ssh: Ssh
     post: SimpleQueue[Letter]
     """Where its messages arrive."""
-    state: Literal["absent", "checked", "opening", "ready"] = "absent"
+    state: Literal["absent", "opening", "equipping", "ready"] = "absent"
     facts: Mapping[str, Any] = field(default_factory=dict)
     address: str = ""
     nic: str = ""
@@ -46,6 +46,8 @@ class Member:
     retry_s: float = 0.0
     """When to try again to reach it."""
     losses: int = 0
+    is_silent: bool = False
+    """Whether it was lost without a word; it may be long until it comes back."""
     connection: int = 0
     _channel: Channel | None = None
 
@@ -77,6 +79,11 @@ class Member:
         if self._channel is not None:
             self._channel.send(message)
 
+    @property
+    def is_coming(self) -> bool:
+        """Whether it is worth waiting for."""
+        return self.state == "equipping" or (self.state == "opening" and not self.is_silent)
+
     def ask_port(self) -> None:
         """Ask for a free port."""
         self.port = None
@@ -87,7 +94,7 @@ class Member:
         self.heard_s = time.monotonic()
         match message["is"]:
             case "opened":
-                self.state, self.facts, self.address = "ready", message, ""
+                self.state, self.facts, self.address, self.is_silent = "ready", message, "", False
             case "routed":
                 self.address, self.nic = message["address"], message["nic"]
             case "reserved":
@@ -105,6 +112,7 @@ class Member:
             wait_s = 0.0 if is_first else min(LONGEST_RETRY_S, RETRY_S * 2**self.losses)
             self.losses += 1
         self.retry_s = time.monotonic() + wait_s
+        self.is_silent = self.is_silent or is_silent
         self._channel, self.state = None, "absent"
 
     def close(self) -> None:

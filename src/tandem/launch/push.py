@@ -178,6 +178,10 @@ def _with_each(
     hosts: Sequence[str], ssh: Ssh, work: Callable[[_Talk], _Answer], progress: Progress
 ) -> Mapping[str, _Answer]:
     """Talk to all hosts at once; each gets its chance before the first failure is raised."""
+    if len(hosts) == 1:
+        # In the caller's own thread: a pool's thread would keep the whole program from ending.
+        with closing(_Talk(hosts[0], ssh, progress)) as talk:
+            return {talk.host: _talk_to_end(talk, work)}
     with ExitStack() as stack:
         # Joined, and before that cut off, before the pipes are closed: also after Ctrl-C.
         talks = [stack.enter_context(closing(_Talk(host, ssh, progress))) for host in hosts]

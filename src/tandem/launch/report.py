@@ -14,13 +14,13 @@ __all__ = ["Failure", "Kind", "Reports", "send_report"]
 
 _LONGEST = 60_000
 
-Kind = Literal["sentence", "peer", "unexpected"]
-"""A sentence for the person; a lost connection to another rank; anything else."""
+Kind = Literal["sentence", "peer", "unexpected", "stopped"]
+"""A sentence for the person; a lost connection to another rank; anything else; no failure, but a signal to stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Why a rank ended."""
+    """Why a rank ended before its work was done."""
 
     rank: int
     kind: Kind

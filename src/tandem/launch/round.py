@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -85,9 +85,9 @@ class Round:
                 self._end()
 
     def lose(self, host: str, reason: str) -> None:
-        """A host is gone; the others cannot go on without it."""
+        """A host is gone; the others cannot go on without it, and have nothing to say to that."""
         self.gone.setdefault(host, reason)
-        self._end()
+        self._end(grace_s=0.0)
 
     def look(self, now_s: float) -> None:
         """End the round where nothing moves any more."""
@@ -133,9 +133,17 @@ class Round:
             return host_lost(
                 host, rank=self._first_ranks[host], reason=f"it did not meet the others at {reason}"
             )
-        if cause is None and self._makes_room and self._told is None:
-            return "again"
+        if cause is None and self._told is None:
+            return "again" if self._makes_room else self._maybe_stopped(failures)
         return cause
+
+    def _maybe_stopped(self, failures: Mapping[int, Failure]) -> Cause | None:
+        """Ranks that saved and ended, but not because we asked: their host shuts down, or has lost us."""
+        for failure in failures.values():
+            if failure.kind == "stopped":
+                host = self._host_of(failure.rank)
+                return host_lost(host, rank=failure.rank, reason=f"its ranks got {failure.message}")
+        return None
 
     def _failures(self) -> dict[int, Failure]:
         held = [Failure(**each) for ending in self._ended.values() for each in ending["failures"]]

@@ -16,7 +16,7 @@ from tandem.errors import TandemError
 from tandem.launch.report import Kind, send_report
 from tandem.parallel.pulse import PULSE, read_pulse
 
-__all__ = ["OUTPUT", "PARENT", "REPORTS", "output_file", "supervised"]
+__all__ = ["OUTPUT", "PARENT", "REPORTS", "output_file", "supervised", "tell_stopped"]
 
 PARENT = "TANDEM_PARENT"
 """Environment: id of the supervising process."""
@@ -47,6 +47,11 @@ def supervised() -> Iterator[None]:
         send_report(os.environ[REPORTS], rank=rank, kind=kind, message=place + _in_a_line(error))
         _leave(1)
     _leave(0)
+
+
+def tell_stopped(name: str) -> None:
+    """Say that the work was left, not done, because of this signal."""
+    send_report(os.environ[REPORTS], rank=int(os.environ["RANK"]), kind="stopped", message=name)
 
 
 def output_file(folder: Path, rank: int) -> Path:

@@ -54,6 +54,7 @@ from tandem.train.resume import Start, find_start
 from tandem.train.schedule import build_schedule
 from tandem.train.seeds import derived_seed
 from tandem.train.step import TrainingStep
+from tandem.train.stop import ASKED
 from tandem.train.validate import PROBE, VALID, Validator
 from tandem.train.way import Way, choose_way, record_way
 from tandem.translate.translator import Translator
@@ -76,8 +77,11 @@ class Options:
     """How long a rank waits for the others before it gives up."""
 
 
-def train_rank(run: Path, recipe: Recipe, options: Options) -> None:
-    """Be one rank of a run until it ends; which one, the environment says."""
+def train_rank(run: Path, recipe: Recipe, options: Options) -> str:
+    """Be one rank of a run until it ends; which one, the environment says.
+
+    Gives the name of the signal that ended it, if this rank got one; empty in all other cases.
+    """
     keep_freed_memory()
     with ExitStack() as stack:
         world = open_world(options.device, timeout_s=options.timeout_s)
@@ -95,6 +99,7 @@ def train_rank(run: Path, recipe: Recipe, options: Options) -> None:
         log.log(RunFinished(reason=reason))
         # Only now: to leave in an orderly way takes all ranks, and one that failed must not wait for the others.
         world.close()
+    return signals.name if reason == ASKED else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,13 +4,15 @@ from tandem.config import TrainSection
 from tandem.train.asked import Asked
 from tandem.train.state import TrainState
 
-__all__ = ["reason_to_stop"]
+__all__ = ["ASKED", "reason_to_stop"]
+
+ASKED = "asked to stop"
 
 
 def reason_to_stop(state: TrainState, asked: Asked, rules: TrainSection) -> str | None:
     """Why the run should end now, in words for the log, or None."""
     if asked.stop:
-        return "asked to stop"
+        return ASKED
     if state.step >= rules.max_steps:
         return f"reached {rules.max_steps:,} steps"
     if rules.max_tokens is not None and state.tokens >= rules.max_tokens:
