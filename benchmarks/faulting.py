@@ -21,7 +21,17 @@ from tandem.runlog.layout import RunLayout
 from tandem.runlog.reader import read_records
 from tandem.runlog.record import Record, from_line
 
-__all__ = ["FAULTS", "Fault", "Outcome", "Training", "suffer", "training", "weights", "write_recipe"]
+__all__ = [
+    "FAULTS",
+    "Fault",
+    "Outcome",
+    "Training",
+    "command_of",
+    "suffer",
+    "training",
+    "weights",
+    "write_recipe",
+]
 
 _Fact = TypeVar("_Fact", bound=Event)
 _TANDEM = (sys.executable, "-m", "tandem")
@@ -95,7 +105,7 @@ class Training:
     def workers_of(self, host: str) -> list[int]:
         """Process numbers of a host's ranks."""
         namespace = read_state(self.lab.folder).host(host).namespace
-        return [each.pid for each in processes_in(namespace) if b"tandem.cli.rank" in _command(each.pid)]
+        return [each.pid for each in processes_in(namespace) if b"tandem.cli.rank" in command_of(each.pid)]
 
     def end(self) -> int:
         """Wait for the end; the exit status. RuntimeError if it does not come."""
@@ -293,7 +303,8 @@ def _restore(lab: Lab, host: str) -> None:
     lab.boot(host)
 
 
-def _command(pid: int) -> bytes:
+def command_of(pid: int) -> bytes:
+    """The command line of a process; empty where it is gone."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:

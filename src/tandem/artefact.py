@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -112,7 +113,8 @@ def explaining_full_disk(path: Path) -> Iterator[None]:
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a file that takes the place of `path` when the block ends well, and else leaves nothing."""
-    scratch = path.with_name(f".{path.name}.{os.getpid()}{_SCRATCH}")
+    # By chance too: on a disk of several hosts the same number means several processes.
+    scratch = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}{_SCRATCH}")
     with explaining_full_disk(path):
         try:
             with scratch.open("wb") as file:

@@ -6,12 +6,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from benchmarks.faulting import FAULTS, Fault, Training, suffer, training, weights, write_recipe
+from benchmarks.faulting import FAULTS, Fault, Training, command_of, suffer, training, weights, write_recipe
 
 from tandem.lab import Lab
 from tandem.lab.process import processes_in
@@ -96,15 +97,45 @@ def test_bytes_on_the_link_are_those_that_the_gradients_make(lab: Lab, folder: P
     assert len(links) == 6
 
 
-def test_hosts_that_share_the_heads_disk_write_once(lab: Lab, folder: Path) -> None:
-    words = ["train", "micro.yaml", "--run", "runs/shared", "--plain", "--ssh-config", str(lab.ssh_config)]
-    done = tandem(*words, "--hosts", "h1,h2:2", "train.max_steps=20", cwd=folder)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert (folder / "runs/shared/checkpoints/step-00000020").is_dir()
-    events = [record.event for record in read_records(folder / "runs/shared")]
-    (started,) = [event for event in events if isinstance(event, TrainingStarted)]
-    assert (started.ranks, started.checkpoint_hosts) == (3, ("h1",))
-    assert not list(folder.glob("runs/shared/.seen-*"))
+def kill_connection(lab: Lab, host: str) -> None:
+    """End the process that serves the head in a host, as if the connection had broken."""
+    namespace = read_state(lab.folder).host(host).namespace
+    for each in processes_in(namespace):
+        if b"tandem.launch.far" in command_of(each.pid):
+            os.kill(each.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("place", ["the head's", "the hosts' own"])
+def test_on_a_shared_disk_everything_is_written_once_also_after_a_connection_broke(
+    place: str, lab: Lab, folder: Path, tmp_path: Path
+) -> None:
+    run = f"shared-by-{len(place)}"
+    words = ["train", "micro.yaml", "--run", f"runs/{run}", "--plain", "--ssh-config", str(lab.ssh_config)]
+    words += [] if place == "the head's" else ["--dir", str(tmp_path)]
+    words += ["--hosts", "h1,h2", *PATIENCE]
+    there = (folder if place == "the head's" else tmp_path) / "runs" / run
+    with subprocess.Popen(
+        [sys.executable, "-m", "tandem", *words], cwd=folder, stdout=subprocess.DEVNULL
+    ) as process:
+        while not (there / "checkpoints/step-00000020").exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        kill_connection(lab, "h2")
+    assert process.returncode == 0
+    assert (there / f"checkpoints/step-{STEPS:08d}").is_dir()
+    records = list(read_records(folder / "runs" / run))
+    starts = [record.event for record in records if isinstance(record.event, TrainingStarted)]
+    assert [start.checkpoint_hosts for start in starts] == [("h1",), ("h1",)]
+    assert len([record for record in records if isinstance(record.event, RoundStarted)]) == 2
+    lines = [line for file in there.glob("log/rank-*.jsonl") for line in file.read_bytes().splitlines()]
+    assert len(lines) == len(set(lines))
+    copies = [
+        line
+        for file in folder.glob(f"runs/{run}/log/rank-*.jsonl")
+        for line in file.read_bytes().splitlines()
+    ]
+    assert sorted(copies) == sorted(lines)
+    assert not list(there.glob(".head-*")) + list(there.glob(".seen-*"))
 
 
 BY_NAME = {fault.name: fault for fault in FAULTS}
@@ -173,7 +204,8 @@ def test_ranks_that_are_asked_to_stop_by_another_than_the_head_go_on(
 
 
 def test_hosts_whose_head_is_killed_save_and_end(lab: Lab, folder: Path) -> None:
-    with training(lab, folder, "headless", ["train.max_steps=100000", *PATIENCE], hosts=2) as run:
+    never = ["train.max_steps=100000", "checkpoint.every_steps=100000", "evaluate.every_steps=100000"]
+    with training(lab, folder, "headless", [*never, *PATIENCE], hosts=2) as run:
         run.wait_for(lambda: run.last_step() >= 5, "the first steps")
         run.process.kill()
         run.process.wait()
@@ -191,6 +223,7 @@ def test_hosts_whose_head_is_killed_save_and_end(lab: Lab, folder: Path) -> None
         (["--hosts", "h1,h2", "--nic", "eth7"], "has no interface eth7"),
         (["--hosts", "h1:2,h2", "--device", "cuda"], "use --device cpu"),
         (["--hosts", "h1,-oProxyCommand=x"], "is no host"),
+        (["--hosts", "h1,root@h1"], "h1 and root@h1 are the same host"),
     ],
 )
 def test_what_cannot_work_is_said_in_one_sentence(
@@ -208,7 +241,7 @@ def ranks(lab: Lab) -> list[int]:
     found = [
         each.pid for host in lab.hosts for each in processes_in(read_state(lab.folder).host(host).namespace)
     ]
-    return [pid for pid in found if b"tandem.cli.rank" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return [pid for pid in found if b"tandem.cli.rank" in command_of(pid)]
 
 
 def wait_for_end(pid: int) -> None:

@@ -18,6 +18,7 @@ from tandem.artefact import (
     maybe_partial,
     parse_manifest,
     read_manifest,
+    replacing,
     settle,
     sha256_file,
     verify,
@@ -133,6 +134,13 @@ def test_scratch_files_of_a_killed_writer_are_left_out(tmp_path: Path) -> None:
         (build.path / ".part.bin.123.tmp").write_text("torn")
         build.facts = {}
     assert [p.name for p in (tmp_path / "set").iterdir()] == ["manifest.json"]
+
+
+def test_two_writers_of_one_file_do_not_meet_though_their_numbers_are_the_same(tmp_path: Path) -> None:
+    with replacing(tmp_path / "card.json") as last, replacing(tmp_path / "card.json") as first:
+        last.write(b"from one host")
+        first.write(b"from another")
+    assert content(tmp_path) == {"card.json": b"from one host"}
 
 
 def test_a_known_checksum_is_taken_without_reading_the_file(tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ __all__ = ["CheckpointStore", "Restored", "Scores", "Snapshot"]
 
 WAIT_S = 1.0
 """How often somebody who waits for a checkpoint says that he does."""
+HANGING_TIMES, HANGING_S = 10.0, 600.0
+"""He stops saying so after so many times the longest write, and at least so many seconds: the disk hangs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,10 @@ class CheckpointStore:
         log: RunLog,
         on_wait: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_wait` is called now and then while somebody waits for a checkpoint to be written."""
+        """`on_wait` is called now and then while somebody waits for a checkpoint that is still being written.
+
+        It is no longer called when that takes far longer than ever before: whoever watches shall see that it hangs.
+        """
         self._folder, self._log, self._on_wait = folder, log, on_wait
         self._keep_last, self._keep_best = keep_last, keep_best
         self._recipe = recipe_text.encode()
@@ -74,6 +79,7 @@ class CheckpointStore:
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tandem-checkpoint")
         self._writing: Future[str | None] | None = None
         self._failure: str | None = None
+        self._longest_s = 0.0
         clear_leftovers(folder)
 
     def reserve(self, *, model: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]) -> None:
@@ -132,8 +138,10 @@ class CheckpointStore:
 
     def _finish(self) -> None:
         if self._writing is not None:
+            end_s = time.monotonic() + max(HANGING_TIMES * self._longest_s, HANGING_S)
             while not wait([self._writing], timeout=WAIT_S).done:
-                self._on_wait()
+                if time.monotonic() < end_s:
+                    self._on_wait()
             self._failure = self._writing.result()
             self._writing = None
 
@@ -161,13 +169,15 @@ class CheckpointStore:
             clear_leftovers(self._folder)
             self._log.log(CheckpointFailed(step=step, reason=reason))
             return reason
+        write_s = time.monotonic() - begun_s
+        self._longest_s = max(self._longest_s, write_s)
         self._log.log(
             CheckpointWritten(
                 step=step,
                 folder=_in_run(folder),
                 bytes=sum(sizes.values()),
                 blocked_s=blocked_s,
-                write_s=time.monotonic() - begun_s,
+                write_s=write_s,
                 files=sizes,
             )
         )

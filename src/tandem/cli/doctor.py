@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tandem.cli.hosts import Dir, Hosts, HostsOptions, Nic, Python, SshConfig, reach
+from tandem.cli.hosts import Dir, Hosts, HostsOptions, Nic, Port, Python, SshConfig, reach
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +34,7 @@ def doctor(
     ssh_config: SshConfig = None,
     python: Python = None,
     folder: Dir = "",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="A port at which ranks may meet.")] = 29400,
+    port: Port = 29400,
     nic: Nic = "",
     plain: Annotated[bool, typer.Option("--plain", help="Lines instead of a table.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="All lines and measurements as JSON.")] = False,

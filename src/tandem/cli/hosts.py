@@ -81,6 +81,13 @@ class HostsOptions:
     min_hosts: int = 1
     timeout_s: float = 20.0
 
+    @property
+    def words(self) -> list[str]:
+        """As they are on a command line."""
+        given = {"--hosts": self.hosts, "--dir": self.folder, "--python": self.python, "--nic": self.nic}
+        given["--ssh-config"] = "" if self.ssh_config is None else str(self.ssh_config)
+        return [word for option, value in given.items() if value for word in (option, value)]
+
 
 def reach(options: HostsOptions) -> tuple[tuple["Host", ...], "Ssh"]:
     """The hosts that were named, and the way to them."""
@@ -125,12 +132,13 @@ def crew_on_hosts(
 
     `words` go to every rank's command line; `prepare` makes the data ready here, knowing the number of ranks.
     """
+    from tandem.artefact import write_atomic
     from tandem.cli.bars import Bars
     from tandem.launch.crew import HostCrew, Undertaking
     from tandem.runlog.layout import RunLayout
 
     hosts, ssh = reach(options)
-    token = f".seen-{token_hex(8)}"
+    token = f".head-{token_hex(8)}"
     task = Undertaking(
         folder=options.folder or str(Path.cwd()),
         run=_relative(run),
@@ -158,6 +166,8 @@ def crew_on_hosts(
         with Bars() as progress, progress.bar(f"Reaching {', '.join(names)}"):
             crew.connect()
         prepare(crew.workers)
+        # On a disk that the hosts share but have elsewhere, the data are found from the run's folder.
+        write_atomic(run / "recipe.yaml", task.recipe.encode())
         with Bars() as progress:
             equip(recipe, names, ssh, options.folder, progress)
         _examine(recipe, hosts, ssh, options, log)
@@ -179,7 +189,7 @@ def _examine(
         return
     with Bars() as progress, progress.bar("Measuring the links"):
         folder = options.folder or str(Path.cwd())
-        found = look(hosts, ssh, folder=folder, recipe=recipe, nic=options.nic, brief=True)
+        found = look(hosts, ssh, folder=folder, recipe=recipe, port=options.port, nic=options.nic, brief=True)
     for event in found.events():
         log.log(event)
     for line in judge(found):

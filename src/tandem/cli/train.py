@@ -13,6 +13,7 @@ import typer
 from tandem.cli.hosts import Dir, Hosts, HostsOptions, HostTimeout, MinHosts, Nic, Port, Python, SshConfig
 from tandem.cli.paths import near
 from tandem.cli.training import How, make_ready, refuse_other_recipe, train_here
+from tandem.errors import TandemError
 
 if TYPE_CHECKING:
     from tandem.config import Recipe
@@ -66,6 +67,8 @@ def train(
     refuse_other_recipe(loaded, folder)
     os.environ.update(rank_environment(os.environ))
     if {"RANK", "WORLD_SIZE"} <= set(os.environ):
+        if hosts is not None:
+            raise TandemError("Another launcher (RANK is set) has chosen the hosts: leave --hosts out.")
         _train_as_rank(loaded, folder, device=device, fit=fit, batch_tokens=batch_tokens)
         return
     how = How(

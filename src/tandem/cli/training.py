@@ -4,6 +4,7 @@
 
 import json
 import platform
+import shlex
 import signal
 import sys
 import time
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["How", "make_ready", "newest_step", "refuse_other_recipe", "train_here"]
 
 BUSY_S = 0.5
+_ON_HOSTS = "hosts.txt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,15 +106,28 @@ def _crew(recipe: "Recipe", run: Path, how: How, log: "RunLog") -> Iterator["Cre
         make_ready(recipe, run, log)
 
     if how.hosts is not None:
+        run.mkdir(parents=True, exist_ok=True)
+        (run / _ON_HOSTS).write_text(shlex.join(how.hosts.words) + "\n")
         with crew_on_hosts(
             recipe, run, how.hosts, device=how.device, words=words, log=log, prepare=prepare
         ) as crew:
             yield crew
         return
+    _refuse_alone(run)
     device, workers = choose_hardware(how.device, how.workers, before=_cpu_ranks(run))
     prepare(workers)
     command = [sys.executable, "-m", "tandem.cli.rank", str(run), "--device", device, *words]
     yield LocalCrew(command, workers=workers, output=RunLayout(run).log)
+
+
+def _refuse_alone(run: Path) -> None:
+    """A run whose checkpoints are on other hosts must not begin anew here."""
+    file = run / _ON_HOSTS
+    if file.exists() and newest_step(run) is None:
+        raise TandemError(
+            f"{run} was begun on other hosts, which have its checkpoints: add {file.read_text().strip()}, or give "
+            "another --run."
+        )
 
 
 def newest_step(run: Path) -> int | None:
@@ -314,4 +329,5 @@ def _show_end(run: Path, state: "WatchState", console: "Console", *, how: How, i
     if whole:
         console.print(f"Translate with it:  tandem translate {near(run)}", markup=False)
     more = "" if is_stopped else " train.max_steps=…"
-    console.print(f"Go on with it:      tandem resume {near(run)}{more}", markup=False)
+    where = "" if how.hosts is None else f" {shlex.join(how.hosts.words)}"
+    console.print(f"Go on with it:      tandem resume {near(run)}{more}{where}", markup=False)

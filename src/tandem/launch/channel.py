@@ -92,7 +92,8 @@ class Channel:
                 self._keep(line)
 
     def _keep(self, line: bytes) -> None:
-        self._said.append(line.decode(errors="replace").rstrip())
+        if text := line.decode(errors="replace").rstrip():
+            self._said.append(text)
 
 
 class FarEnd:
@@ -105,6 +106,8 @@ class FarEnd:
         self._lock = Lock()
         self._output = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
+        # What a login script printed without an end of line must not spoil the first message.
+        self._output.write(b"\n")
 
     def send(self, message: Message) -> None:
         """Send; waits while the link cannot take more."""

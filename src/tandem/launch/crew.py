@@ -20,7 +20,7 @@ from tandem.launch.member import Letter, Member
 from tandem.launch.round import Round
 from tandem.launch.ssh import Ssh
 from tandem.launch.tail import Collector, Piece
-from tandem.runlog.event import RoundStarted
+from tandem.runlog.event import HostRefused, RoundStarted
 from tandem.runlog.writer import RunLog
 
 __all__ = ["HostCrew", "Undertaking"]
@@ -30,6 +30,8 @@ OPEN_S = 90.0
 ANSWER_S = 20.0
 RETURN_S = 15.0
 """How long a start waits for hosts that are on their way back."""
+READ_S = 0.5
+"""How long messages are taken before other things are looked at."""
 WAIT_S = 900.0
 """How long a run waits for hosts when too few are left."""
 
@@ -81,6 +83,7 @@ class HostCrew:
         self._collector = Collector(copy)
         self._rounds = 0
         self._newest: int | None = None
+        self._last_loss = ""
         self._closed = Event()
         Thread(target=self._beat, daemon=True).start()
 
@@ -123,6 +126,7 @@ class HostCrew:
     def _greeting(self, member: Member) -> Mapping[str, object]:
         return {
             "do": "open",
+            "name": member.name,
             "folder": self._task.folder,
             "run": self._task.run,
             "recipe": self._task.recipe,
@@ -131,7 +135,6 @@ class HostCrew:
             "workers": member.host.workers,
             "environment": dict(self._task.environment),
             "silence_s": self._task.silence_s,
-            "received": dict(self._collector.offsets(member.name)),
         }
 
     def _beat(self) -> None:
@@ -151,20 +154,34 @@ class HostCrew:
             coming = any(each.is_coming for each in self._members.values())
             if len(ready) >= self._task.min_hosts and not (coming and waited_s < RETURN_S):
                 self._find_routes(ready)
-                return [each for each in ready if each.state == "ready"]
+                if all(each.state == "ready" and each.address for each in ready):
+                    return ready
+                continue
             if waited_s > WAIT_S:
-                gone = ", ".join(each.name for each in self._members.values() if each not in ready)
-                raise TandemError(
-                    f"Only {len(ready)} of {len(self._members)} hosts are left, {gone} did not come back within "
-                    f"{WAIT_S / 60:.0f} minutes, and --min-hosts is {self._task.min_hosts}: mend them, then resume."
-                )
+                raise TandemError(self._too_few(ready))
             self._retry()
             self._read(0.5)
         return []
 
-    def _retry(self) -> None:
-        """Try to reach hosts that are gone, when it is time."""
+    def _too_few(self, ready: Sequence[Member]) -> str:
+        gone = [each for each in self._members.values() if each not in ready]
+        reasons = [f"{each.name} ({each.reason})" if each.reason else each.name for each in gone]
+        return (
+            f"Only {len(ready)} of {len(self._members)} hosts are left and --min-hosts is {self._task.min_hosts}; "
+            f"{', '.join(reasons)} did not come back within {WAIT_S / 60:.0f} minutes"
+            f"{f' after: {self._last_loss}' if self._last_loss else ''}: mend that, then resume."
+        )
+
+    def _retry(self, now: Round | None = None) -> None:
+        """Try to reach hosts that are gone, when it is time, and give up those that hang outside of a round."""
+        now_s = time.monotonic()
         for member in self._members.values():
+            if now is not None and member.name in now.names and member.name not in now.gone:
+                continue
+            hangs = member.state != "opening" and now_s - member.heard_s > self._task.silence_s
+            hangs = hangs or (member.state == "opening" and now_s - member.since_s > OPEN_S)
+            if member.state != "absent" and hangs:
+                member.lose(is_silent=True)
             if member.state == "absent" and time.monotonic() >= member.retry_s:
                 member.open(self._greeting(member))
 
@@ -183,6 +200,9 @@ class HostCrew:
             return (
                 f"{member.name} has Tandem {facts['tandem']}, this machine {__version__}: install the same."
             )
+        for other in self._members.values():
+            if other is not member and other.facts and other.facts["identity"] == facts["identity"]:
+                return f"{other.name} and {member.name} are the same host: name it once, with a number of workers."
         first = next(each for each in self._members.values() if each.facts)
         for what, cure in (("torch", "install the same"), ("device", "leave one out, or give --device cpu")):
             if facts[what] != first.facts[what]:
@@ -226,7 +246,14 @@ class HostCrew:
             members[0].facts["device"],
             *self._task.options,
         ]
-        now.start(port=port, command=command, name=f"{self._task.token}-{now.number}")
+        senders = {each.disk: each for each in reversed(members) if each.disk}
+        now.start(
+            port=port,
+            command=command,
+            name=f"{self._task.token}-{now.number}",
+            received={each.name: dict(self._collector.offsets(disk)) for disk, each in senders.items()},
+            is_explicit=bool(self._task.nic),
+        )
         looked_s = time.monotonic()
         while not now.is_over:
             self._read(0.2, now)
@@ -242,10 +269,23 @@ class HostCrew:
                     member.lose(is_silent=True)
                     now.lose(member.name, f"no sign of life for {self._task.silence_s:.0f} s")
             now.look(looked_s)
-            self._retry()
+            self._retry(now)
             if any(each.state == "ready" and each not in members for each in self._members.values()):
                 now.make_room()
-        return now.outcome()
+        self._collect(list(senders.values()))
+        cause = now.outcome()
+        if isinstance(cause, Cause):
+            self._last_loss = f"{cause.who}: {cause.reason}"
+        return cause
+
+    def _collect(self, senders: Sequence[Member]) -> None:
+        """Get the rest of the logs."""
+        there = [member for member in senders if member.state == "ready"]
+        for member in there:
+            member.is_flushed = False
+            member.send({"do": "flush"})
+        self._await(lambda: all(each.is_flushed or each.state != "ready" for each in there), ANSWER_S)
+        self._collector.save(at_once=True)
 
     def _reserve(self, member: Member) -> int | None:
         """A port for the meeting; None if the host was lost meanwhile."""
@@ -263,61 +303,68 @@ class HostCrew:
             self._read(0.2)
 
     def _read(self, patience_s: float, now: Round | None = None) -> None:
-        """Take the messages that are there, waiting a little for the first."""
+        """Take the messages that are there, waiting a little for the first; not for long, since there is more to do."""
+        end_s = time.monotonic() + patience_s + READ_S
         try:
             letter = self._post.get(timeout=patience_s)
             while True:
                 self._take(letter, now)
+                if time.monotonic() > end_s:
+                    break
                 letter = self._post.get_nowait()
         except Empty:
-            return
+            pass
+        self._collector.save()
 
     def _take(self, letter: Letter, now: Round | None) -> None:
         member, message = self._members[letter.host], letter.message
-        if letter.connection != member.connection:
+        if letter.connection != member.connection or member.state == "absent":
             return
         member.take(message)
+        if now is not None:
+            now.take(member.name, message)
         match message["is"]:
             case "opened":
                 self._welcome(member)
-            case "equipped":
+            case "equipped" if member.state == "equipping":
                 member.state = "ready"
             case "log":
                 piece = Piece(file=message["file"], offset=message["offset"], text=message["text"])
-                self._collector.take(member.name, piece)
+                self._collector.take(member.disk, piece)
             case "ended":
                 self._newest = max(self._newest or 0, message["newest"] or 0) or None
                 if message["leaves"]:
                     member.lose()
             case "refused" | channel.GONE:
                 self._part(member, message, now)
-        if now is not None:
-            now.take(member.name, message)
 
     def _welcome(self, member: Member) -> None:
         """Take a host in if it is like the others: at the very start anything else is an error."""
         reason = self._unlike(member)
         if reason:
-            member.lose()
-        if reason and not self._rounds:
-            raise TandemError(reason)
-        if not reason and self._rounds:
+            self._refuse(member, reason)
+        elif self._rounds:
             # One that came back may have lost its disk.
             member.state = "equipping"
             Thread(target=self._equip_again, args=(member, member.connection), daemon=True).start()
 
     def _part(self, member: Member, message: Message, now: Round | None) -> None:
         """A host cannot be used, or not any more: at the very start that is an error, later a loss."""
+        if now is not None and member.name in now.names:
+            member.lose()
+            now.lose(member.name, "its connection broke")
+        elif message["is"] == channel.GONE:
+            self._refuse(member, self._ssh.explain(member.name, message["code"], message["said"]))
+        else:
+            self._refuse(member, f"{member.name}: {message['message']}")
+
+    def _refuse(self, member: Member, reason: str) -> None:
         member.lose()
         if not self._rounds:
-            gone = message["is"] == channel.GONE
-            raise TandemError(
-                self._ssh.explain(member.name, message["code"], message["said"])
-                if gone
-                else f"{member.name}: {message['message']}"
-            )
-        if now is not None and member.name in now.names:
-            now.lose(member.name, "its connection broke")
+            raise TandemError(reason)
+        if reason != member.reason:
+            self._log.log(HostRefused(host=member.name, reason=reason))
+        member.reason = reason
 
 
 def _own_address(member: Member) -> str:

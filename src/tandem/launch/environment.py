@@ -200,7 +200,9 @@ def _threads(ranks: int) -> dict[str, str]:
 
 def _is_own(address: str) -> bool:
     """Whether this host has the address: the way to it begins there."""
-    return ip_address(source_of(address).partition("%")[0]) in {
+    source = ip_address(source_of(address).partition("%")[0])
+    # Debian gives a host's own name the address 127.0.1.1, and the way there begins at 127.0.0.1.
+    return source.is_loopback or source in {
         ip_address(place[4][0]) for place in socket.getaddrinfo(address, None)
     }
 

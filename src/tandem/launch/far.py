@@ -5,30 +5,26 @@ It ends its workers when the one that told it is gone or silent for long: nobody
 
 import os
 import platform
+import re
 import signal
 import socket
-import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import asdict
 from pathlib import Path
+from secrets import token_hex
 from threading import Event, Lock, Thread
-from typing import Any
 
 import torch
 
 from tandem import __version__
 from tandem.artefact import write_atomic
 from tandem.checkpoint.listing import list_checkpoints
-from tandem.data.workers import cores
 from tandem.errors import TandemError
-from tandem.launch.agent import Job, Meeting, MeetingError, run_once
 from tandem.launch.channel import FarEnd, Message
 from tandem.launch.hardware import choose_hardware
-from tandem.launch.local import read_standings, worker_environment
-from tandem.launch.report import Reports
+from tandem.launch.start import STUCK_S, Start
 from tandem.launch.tail import Tail
 from tandem.lock import BusyError, beside, holding, read_note
 from tandem.parallel.route import address_of, interface_of, source_of
@@ -46,8 +42,8 @@ SAVE_S = 30.0
 """How long workers may take to save when the head is lost."""
 BUSY_S = 60.0
 """How long an earlier one of us, which lost its head, may take to be gone."""
-STUCK_S = 10.0
-"""How long workers that were killed may take to be gone."""
+FLUSH_S = 20.0
+"""How long it may take to send the rest of the log."""
 
 
 class FarHost:
@@ -57,7 +53,7 @@ class FarHost:
         self._end = end
         self._heard_s = time.monotonic()
         self._patience_s = OPENING_S
-        self._round: _Round | None = None
+        self._start: Start | None = None
         self._tail: Tail | None = None
         self._sending = Lock()
         self._hurried = Event()
@@ -73,110 +69,30 @@ class FarHost:
         Thread(target=self._watch_head, daemon=True).start()
         for message in self._end.messages():
             self._heard_s = time.monotonic()
-            try:
-                self._obey(message)
-            except TandemError as error:
-                self._end.send({"is": "refused", "message": str(error)})
-        self._leave()
+            # In threads, all that may take long: the head must be heard meanwhile.
+            match message["do"]:
+                case "open":
+                    Thread(target=self._answer, args=(self._open, message), daemon=True).start()
+                case "flush":
+                    Thread(target=self._flush, daemon=True).start()
+                case "route":
+                    self._answer(_route, message)
+                case "reserve":
+                    self._answer(_reserve, message)
+                case "run":
+                    self._begin(message)
+                case "signal" if self._start is not None:
+                    self._start.asked = signal.Signals(message["number"])
+                case "end" if self._start is not None:
+                    Thread(target=self._start.end, args=(message["grace_s"],), daemon=True).start()
+                case _:
+                    pass
+        self.leave()
 
-    def _obey(self, message: Message) -> None:
-        match message["do"]:
-            case "beat":
-                pass
-            case "open":
-                self._open(message)
-            case "route":
-                self._end.send({"is": "routed", **_route(message)})
-            case "reserve":
-                self._end.send({"is": "reserved", "port": _free_port(message["address"])})
-            case "run":
-                self._start(message)
-            case "signal" if self._round is not None:
-                self._round.asked = signal.Signals(message["number"])
-            case "end" if self._round is not None:
-                Thread(target=self._round.end, args=(message["grace_s"],), daemon=True).start()
-            case _:
-                pass
-
-    def _open(self, message: Message) -> None:
-        self._patience_s = LEASE * message["silence_s"]
-        folder = Path(message["folder"]).expanduser()
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            os.chdir(folder)
-            self._run = Path(message["run"])
-            (self._run / "log").mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise TandemError(f"Cannot use {folder}: {error.strerror}; give another --dir.") from error
-        self._take_place()
-        shares = (self._run / message["token"]).exists()
-        if not shares:
-            write_atomic(self._run / "recipe.yaml", message["recipe"].encode())
-            self._tail = Tail(self._run / "log", message["received"])
-        self._environment = dict(message["environment"])
-        self._end.send({"is": "opened", "shares": shares, **_facts(message["device"], message["workers"])})
-
-    def _take_place(self) -> None:
-        """Wait until an earlier one of us is gone: its workers still have the GPUs."""
-        end_s = time.monotonic() + BUSY_S
-        while True:
-            try:
-                self._place.enter_context(holding(self._run / f"far-{platform.node()}"))
-            except BusyError as error:
-                if time.monotonic() > end_s:
-                    raise TandemError(f"Workers of an earlier start still run there: {error}") from error
-                _hurry(beside(self._run.resolve() / f"far-{platform.node()}", "lock"))
-                time.sleep(BEAT_S / 10)
-            else:
-                return
-
-    def _start(self, message: Message) -> None:
-        environment = {**self._environment, **message["environment"]}
-        self._round = _Round(message, environment=environment, pulses=self._pulses, run=self._run)
-        Thread(target=self._carry_out, args=(self._round,), daemon=True).start()
-
-    def _carry_out(self, started: "_Round") -> None:
-        try:
-            ending = started.carry_out()
-            about = {"round": started.number, "newest": _newest_step(self._run), "leaves": self._leaves}
-            with suppress(OSError):  # nobody may be there to hear it
-                self._send_log()
-                self._end.send({"is": "ended", **about, **ending})
-        finally:
-            started.is_over.set()
-
-    def _beat(self) -> None:
-        while True:
-            time.sleep(BEAT_S)
-            current = self._round
-            pulses = {} if current is None else current.pulses()
-            number = 0 if current is None else current.number
-            try:
-                self._end.send({"is": "beat", "round": number, "pulses": pulses})
-                self._send_log()
-            except OSError:
-                return
-
-    def _send_log(self) -> None:
-        # One at a time: what one has read, another must not overtake with the news of the end.
-        with self._sending:
-            for piece in () if self._tail is None else self._tail.pieces():
-                self._end.send({"is": "log", "file": piece.file, "offset": piece.offset, "text": piece.text})
-
-    def _watch_head(self) -> None:
-        while time.monotonic() - self._heard_s < self._patience_s:
-            time.sleep(BEAT_S / 2)
-        self._leave()
-
-    def hurry(self) -> None:
-        """End at once: the head is back, and has sent another."""
-        self._hurried.set()
-        Thread(target=self._leave, daemon=True).start()
-
-    def _leave(self) -> None:
+    def leave(self) -> None:
         """End workers, if there are any, giving them time to save, and then this process."""
         self._leaves = True
-        current = self._round
+        current = self._start
         if current is not None and not current.is_over.is_set():
             current.asked = current.asked or signal.SIGTERM
             end_s = time.monotonic() + SAVE_S
@@ -190,75 +106,138 @@ class FarHost:
         self._place.close()
         os._exit(0)
 
+    def hurry(self) -> None:
+        """Do not wait for workers to save any longer: the head has sent another of us. One that has a head stays."""
+        if self._leaves or time.monotonic() - self._heard_s > 3 * BEAT_S:
+            self._hurried.set()
+            Thread(target=self.leave, daemon=True).start()
 
-class _Round:
-    """One start of this host's workers."""
+    def _answer(self, do: Callable[[Message], Message], message: Message) -> None:
+        try:
+            answer = do(message)
+        except TandemError as error:
+            answer = {"is": "refused", "message": str(error)}
+        with suppress(OSError):  # nobody may be there to hear it
+            self._end.send(answer)
 
-    def __init__(self, message: Message, *, environment: Mapping[str, str], pulses: Path, run: Path) -> None:
-        self.number: int = message["round"]
-        self.asked: signal.Signals | None = None
-        self.is_over = Event()
-        self._was_ended = False
-        self._message, self._environment, self._folder, self._run = message, environment, pulses, run
+    def _open(self, message: Message) -> Message:
+        folder = Path(message["folder"]).expanduser()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            os.chdir(folder)
+            self._run = Path(message["run"])
+            (self._run / "log").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TandemError(f"Cannot use {folder}: {error.strerror}; give another --dir.") from error
+        self._take_place(message["name"])
+        shares = (self._run / message["token"]).exists()
+        if not shares:
+            write_atomic(self._run / "recipe.yaml", message["recipe"].encode())
+        self._environment = dict(message["environment"])
+        facts = _facts(message["device"], message["workers"])
+        self._patience_s = LEASE * message["silence_s"]
+        return {"is": "opened", "disk": "" if shares else _name_disk(self._run / "log"), **facts}
 
-    def carry_out(self) -> Message:
-        """Run the workers to their end, and say how they ended."""
-        meeting = Meeting(**self._message["meeting"])
-        with Reports() as reports:
-            output = self._run / "log"
-            ours = worker_environment(reports.address, workers=self._message["workers"], output=output)
-            job = Job(
-                command=[sys.executable, "-P", "-m", *self._message["command"]],
-                workers=self._message["workers"],
-                environment={**ours, **self._environment},
-                pulses=self._folder,
-                meeting=meeting,
-            )
-            missed = ""
-            failed: Mapping[int, int] = {}
+    def _take_place(self, name: str) -> None:
+        """Wait until an earlier one of us is gone: its workers still have the GPUs."""
+        place = self._run / f"far-{re.sub('[^A-Za-z0-9.-]', '_', name)}"
+        end_s = time.monotonic() + BUSY_S
+        while True:
             try:
-                failed = run_once(job, asked=lambda: self.asked)
-            except (MeetingError, TandemError) as error:
-                missed = str(error)
-            failures = [asdict(each) for each in reports.received().values()]
-        return {"failed": failed, "failures": failures, "missed": missed, "was_ended": self._was_ended}
+                self._place.enter_context(holding(place))
+            except BusyError:
+                pid = int(read_note(beside(place.resolve(), "lock")).get("pid", 0))
+                if time.monotonic() > end_s:
+                    raise TandemError(
+                        f"Process {pid} there trains in {self._run.resolve()} for another command: end that first."
+                    ) from None
+                _hurry(pid)
+                time.sleep(BEAT_S / 10)
+            else:
+                return
 
-    def pulses(self) -> Mapping[str, Any]:
-        """What this host's workers are doing."""
-        standings = read_standings(self._folder)
-        return {str(rank): asdict(each) for rank, each in standings.items()}
+    def _begin(self, message: Message) -> None:
+        # What the person said about interfaces counts more than what was found.
+        environment = {**message["found"], **self._environment, **message["environment"]}
+        received = message["received"]
+        self._tail = None if received is None else Tail(self._run / "log", received)
+        self._start = Start(message, environment=environment, pulses=self._pulses, run=self._run)
+        Thread(target=self._carry_out, args=(self._start,), daemon=True).start()
 
-    def end(self, grace_s: float) -> None:
-        """Let the workers end by themselves for a while, so that they can say why; then end them."""
-        if not self.is_over.wait(grace_s):
-            self._was_ended = True
-            self.asked = signal.SIGKILL
-            if not self.is_over.wait(STUCK_S):
-                # Still in the meeting, which cannot be broken off: this process is started anew.
-                os._exit(1)
+    def _carry_out(self, started: Start) -> None:
+        ending = started.carry_out()
+        about = {"round": started.number, "newest": _newest_step(self._run), "leaves": self._leaves}
+        with suppress(OSError):  # nobody may be there to hear it
+            self._end.send({"is": "ended", **about, **ending})
+
+    def _beat(self) -> None:
+        while True:
+            time.sleep(BEAT_S)
+            current = self._start
+            about = {"round": 0, "pulses": {}}
+            if current is not None:
+                about = {"round": current.number, "pulses": current.pulses()}
+            try:
+                self._end.send({"is": "beat", **about})
+                self._send_log()
+            except OSError:
+                return
+
+    def _flush(self) -> None:
+        end_s = time.monotonic() + FLUSH_S
+        with suppress(OSError):
+            while self._send_log() and time.monotonic() < end_s:
+                pass
+            self._end.send({"is": "flushed"})
+
+    def _send_log(self) -> int:
+        """Send what is new in the log, or a part of it; how many pieces that were."""
+        count = 0
+        # One at a time: what one has read, another must not overtake.
+        with self._sending:
+            for piece in () if self._tail is None else self._tail.pieces():
+                self._end.send({"is": "log", "file": piece.file, "offset": piece.offset, "text": piece.text})
+                count += 1
+        return count
+
+    def _watch_head(self) -> None:
+        while time.monotonic() - self._heard_s < self._patience_s:
+            time.sleep(BEAT_S / 2)
+        self.leave()
 
 
-def _hurry(note: Path) -> None:
-    """Have the earlier one of us end, which has lost its head and still waits for its workers to save."""
-    pid = int(read_note(note).get("pid", 0))
+def _hurry(pid: int) -> None:
+    """Have an earlier one of us end, if it has lost its head and still waits for its workers to save."""
     with suppress(OSError):
         if b"tandem.launch.far" in Path(f"/proc/{pid}/cmdline").read_bytes():
-            os.kill(pid, signal.SIGTERM)
+            os.kill(pid, signal.SIGUSR1)
 
 
 def _facts(device: str, workers: int) -> Message:
     chosen, count = choose_hardware(device, workers)
     return {
-        "host": platform.node(),
+        "identity": _identify(),
         "tandem": __version__,
         "torch": str(torch.__version__),
-        "python": platform.python_version(),
         "device": chosen,
         "workers": count,
-        "cores": cores(),
         "connection": os.environ.get("SSH_CONNECTION", ""),
         "time_s": time.time(),
     }
+
+
+def _identify() -> str:
+    """The same for all processes of this host, and of no other: names and machine ids are copied with images."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return f"{boot} {Path('/proc/self/ns/net').readlink()}"
+
+
+def _name_disk(folder: Path) -> str:
+    """A name for the disk that this folder is on, the same for every host that shares it."""
+    place = folder / ".disk"
+    with suppress(FileExistsError), place.open("x") as file:
+        file.write(token_hex(8))
+    return place.read_text()
 
 
 def _route(message: Message) -> Message:
@@ -268,17 +247,20 @@ def _route(message: Message) -> Message:
         address = address_of(nic)
         if address is None:
             raise TandemError(f"{platform.node()} has no interface {nic} with an address: check --nic.")
-        return {"address": address, "nic": nic}
+        return {"is": "routed", "address": address, "nic": nic}
     address = source_of(to)
-    return {"address": address, "nic": interface_of(address) or ""}
+    return {"is": "routed", "address": address, "nic": interface_of(address) or ""}
 
 
-def _free_port(address: str) -> int:
+def _reserve(message: Message) -> Message:
+    address = message["address"]
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as server:
-        server.bind((address, 0))
-        port: int = server.getsockname()[1]
-    return port
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as server:
+            server.bind((address, 0))
+            return {"is": "reserved", "port": server.getsockname()[1]}
+    except OSError as error:
+        raise TandemError(f"No port is free at {address}: {error.strerror}; look at its network.") from error
 
 
 def _newest_step(run: Path) -> int | None:
@@ -291,7 +273,8 @@ def main() -> None:
     # A hang-up comes when ssh's connection breaks; what to do then is decided here.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     host = FarHost(FarEnd())
-    signal.signal(signal.SIGTERM, lambda *_: host.hurry())
+    signal.signal(signal.SIGTERM, lambda *_: Thread(target=host.leave, daemon=True).start())
+    signal.signal(signal.SIGUSR1, lambda *_: host.hurry())
     host.serve()
 
 

@@ -1,5 +1,6 @@
 """One rank of a host works for all of them, while the others wait for it."""
 
+import hashlib
 import os
 import socket
 import time
@@ -23,7 +24,9 @@ def first_of_host(environment: Mapping[str, str] = os.environ) -> Iterator[bool]
     """
     others = int(environment.get("LOCAL_WORLD_SIZE", "1")) - 1
     names = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT")
-    name = "\0tandem-" + "-".join([str(os.getuid()), *(environment.get(each, "") for each in names)])
+    place = "-".join([str(os.getuid()), *(environment.get(each, "") for each in names)])
+    # A name of the system's has 107 letters at most, and an address may be longer.
+    name = "\0tandem-" + hashlib.sha256(place.encode()).hexdigest()
     if others < 1:
         yield True
     elif int(environment.get("LOCAL_RANK", "0")) == 0:

@@ -16,7 +16,8 @@ DISK = "/tandem"
 _LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,499}")
-_LONGEST_LABEL = 63
+_LONGEST_NAME = 40
+"""Of the 63 letters of a label, pods need some behind the job's name, as in -node-0-0-abcde."""
 # The names that the trainer's runtimes give to the job and to its container.
 _NODE = "node"
 _KEY = "recipe.yaml"
@@ -63,7 +64,7 @@ class TrainJob:
     def name(self) -> str:
         """The recipe's name as Kubernetes wants names."""
         name = "tandem-" + re.sub(r"[^a-z0-9]+", "-", self.recipe_name.lower())
-        return name[:_LONGEST_LABEL].rstrip("-")
+        return name[:_LONGEST_NAME].rstrip("-")
 
     def _metadata(self) -> dict[str, Any]:
         return {"name": self.name} | ({"namespace": self.namespace} if self.namespace else {})

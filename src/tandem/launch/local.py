@@ -15,7 +15,7 @@ from tandem.launch.stall import Stall, Standing, Watchdog
 from tandem.launch.worker import OUTPUT, PARENT, REPORTS
 from tandem.parallel.pulse import read_pulse
 
-__all__ = ["LocalCrew", "read_standings", "worker_environment"]
+__all__ = ["LocalCrew", "clear_pulses", "read_standings", "worker_environment"]
 
 
 LOOK_S = 1.0
@@ -58,10 +58,13 @@ class _Look:
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._dog, self._looked_s = folder, Watchdog(time.monotonic()), 0.0
+        self._has_pulses = clear_pulses(folder)
         self.stall: Stall | None = None
 
     def maybe_stall(self) -> Stall | None:
         now_s = time.monotonic()
+        if not self._has_pulses:
+            return None
         if now_s - self._looked_s > LOOK_S and self.stall is None:
             self._looked_s = now_s
             self._dog.take(read_standings(self._folder), now_s)
@@ -74,6 +77,19 @@ def worker_environment(reports: str, *, workers: int, output: Path) -> Mapping[s
     ours = {PARENT: str(os.getpid()), OUTPUT: str(output.resolve()), REPORTS: reports}
     threads = str(max(1, cores() // workers))
     return {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", threads), **ours}
+
+
+def clear_pulses(folder: Path) -> bool:
+    """Remove what earlier workers left; gives whether there is room for pulses."""
+    for path in folder.glob("pulse-*"):
+        path.unlink(missing_ok=True)
+    try:
+        with (folder / "room").open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, 1 << 20)
+        (folder / "room").unlink()
+    except OSError:
+        return False
+    return True
 
 
 def read_standings(folder: Path) -> Mapping[int, Standing]:

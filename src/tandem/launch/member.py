@@ -45,6 +45,14 @@ class Member:
     heard_s: float = 0.0
     retry_s: float = 0.0
     """When to try again to reach it."""
+    offset_s: float = 0.0
+    """How far its clock is behind ours, as far as one message can tell."""
+    since_s: float = 0.0
+    """When it was connected to."""
+    reason: str = ""
+    """Why it cannot be used, if it said so."""
+    is_flushed: bool = False
+    """Whether it has sent all of its log."""
     losses: int = 0
     is_silent: bool = False
     """Whether it was lost without a word; it may be long until it comes back."""
@@ -65,13 +73,15 @@ class Member:
         """Connect, and say what it is about."""
         self.connection += 1
         number = self.connection
-        self.state, self.heard_s = "opening", time.monotonic()
-        self._channel = Channel(
-            self.ssh.module(self.name, FAR),
-            on_message=lambda message: self.post.put(
-                Letter(host=self.name, connection=number, message=message)
-            ),
-        )
+        self.state, self.heard_s, self.since_s = "opening", time.monotonic(), time.monotonic()
+
+        def arrive(message: Message) -> None:
+            # Stamped now: the letter may lie for long while the head prepares data.
+            if number == self.connection:
+                self.heard_s = time.monotonic()
+            self.post.put(Letter(host=self.name, connection=number, message=message))
+
+        self._channel = Channel(self.ssh.module(self.name, FAR), on_message=arrive)
         self._channel.send(greeting)
 
     def send(self, message: Message) -> None:
@@ -84,6 +94,11 @@ class Member:
         """Whether it is worth waiting for."""
         return self.state == "equipping" or (self.state == "opening" and not self.is_silent)
 
+    @property
+    def disk(self) -> str:
+        """The disk that its run is on; empty if it is ours."""
+        return str(self.facts["disk"])
+
     def ask_port(self) -> None:
         """Ask for a free port."""
         self.port = None
@@ -91,10 +106,12 @@ class Member:
 
     def take(self, message: Message) -> None:
         """Hear from it."""
-        self.heard_s = time.monotonic()
         match message["is"]:
             case "opened":
                 self.state, self.facts, self.address, self.is_silent = "ready", message, "", False
+                self.offset_s = time.time() - message["time_s"]
+            case "flushed":
+                self.is_flushed = True
             case "routed":
                 self.address, self.nic = message["address"], message["nic"]
             case "reserved":

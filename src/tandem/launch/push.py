@@ -1,7 +1,10 @@
 """Prepared data on its way to hosts that do not share the disk: only what they lack, to all of them at once."""
 
 import hashlib
+import io
 import json
+import os
+import select
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from tandem.artefact import MANIFEST, FileEntry, parse_manifest, read_manifest
 from tandem.data.prepared import Prepared, open_prepared
@@ -24,6 +27,7 @@ from tandem.progress import SILENT, Progress
 __all__ = ["Standing", "compare", "push"]
 
 _RECEIVER = "tandem.launch.receive"
+_SILENCE_S = 60.0  # many times what a receiver at work lets pass between two signs of life
 _LOST = 255
 _Answer = TypeVar("_Answer")
 
@@ -101,6 +105,35 @@ def compare(source: Path, hosts: Sequence[str], ssh: Ssh, *, folder: str) -> Map
     return _with_each(hosts, ssh, lambda talk: _compare(talk, ours, folder), SILENT)
 
 
+class _SilentError(Exception):
+    """The other side neither says nor takes anything, though it should."""
+
+
+class _Pipe(io.FileIO):
+    """One end of a pipe at whose other end something happens now and then."""
+
+    def __init__(self, file: int, mode: str) -> None:
+        super().__init__(file, mode, closefd=False)
+        os.set_blocking(file, False)
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._await(select.POLLIN)
+        return super().readinto(buffer)
+
+    def write(self, data: Any) -> int:
+        left = memoryview(data)
+        while left:
+            self._await(select.POLLOUT)
+            left = left[os.write(self.fileno(), left) :]
+        return len(data)
+
+    def _await(self, event: int) -> None:
+        poll = select.poll()  # select itself knows too few files for many hosts
+        poll.register(self, event)
+        if not poll.poll(_SILENCE_S * 1000):
+            raise _SilentError
+
+
 class _Talk:
     """A connection to the receiver on a host."""
 
@@ -117,7 +150,8 @@ class _Talk:
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._pipe, self._answers = self._process.stdin, self._process.stdout
+        self._pipe = _Pipe(self._process.stdin.fileno(), "wb")
+        self._answers = io.BufferedReader(_Pipe(self._process.stdout.fileno(), "rb"))
         self._writer = BlockWriter(self._pipe)
 
     def end(self) -> None:
@@ -127,17 +161,13 @@ class _Talk:
     def close(self) -> None:
         """Let go of what the talk needed."""
         self.end()
-        self._process.wait()
-        with suppress(OSError):
-            self._pipe.close()
-        self._answers.close()
-        self._said.close()
+        with self._process:
+            self._said.close()
 
     def tell(self, message: Message) -> None:
         """Send a line; one that cannot be sent shows when the answer is heard."""
         with suppress(OSError):
             self._pipe.write(json.dumps(message).encode() + b"\n")
-            self._pipe.flush()
 
     def hear(self) -> Message:
         """The next answer; TandemError if the other side failed or is lost."""
@@ -161,7 +191,10 @@ class _Talk:
             raise
 
     def _explain(self) -> str:
-        code = self._process.wait()
+        try:
+            code = self._process.wait(_SILENCE_S)
+        except subprocess.TimeoutExpired:
+            raise _SilentError from None
         self._said.seek(0)
         said = self._said.read().decode(errors="replace")
         if code == _LOST and self._is_answered:
@@ -201,6 +234,11 @@ def _with_each(
 def _talk_to_end(talk: _Talk, work: Callable[[_Talk], _Answer]) -> _Answer:
     try:
         return work(talk)
+    except _SilentError:
+        raise TandemError(
+            f"{talk.host} has been silent for {_SILENCE_S:.0f} s: look whether its disk answers, "
+            "then give the same command again."
+        ) from None
     finally:
         talk.end()
 

@@ -25,12 +25,12 @@ from tandem.artefact import (
     parse_manifest,
     replacing,
     settle,
-    sha256_file,
 )
 from tandem.errors import TandemError
-from tandem.launch.blocks import BrokenOffError, read_blocks
+from tandem.launch.blocks import BLOCK_BYTES, BrokenOffError, read_blocks
 from tandem.launch.channel import FarEnd, Message
 from tandem.lock import BusyError, beside, holding, unused
+from tandem.progress import Silent
 
 __all__ = ["FORMAT", "main", "serve"]
 
@@ -38,8 +38,9 @@ FORMAT = 1
 """Of the talk between the two sides."""
 
 _SILENCE_S = 30.0
-_PATIENCE_S = 45.0  # longer than the silence after which a receiver of a broken connection lets go
 _LOOK_S = 0.2
+_BEAT_S = 5.0
+_CHECK_BYTES = 4 * BLOCK_BYTES
 _SPARE_BYTES = 1 << 20
 _CARD = "card.json"
 
@@ -120,9 +121,10 @@ def serve(incoming: BinaryIO, send: Send) -> None:
         if message["do"] == "compare" or state == "same":
             send({"is": state, "file": file})
             return
-    _refuse_foreign(offer)
     with ExitStack() as stack:
-        _hold(offer.target, stack, send)
+        _hold(offer.target, stack, incoming, send)
+        # Not before: what another has begun does not look like ours yet.
+        _refuse_foreign(offer)
         if not _receive(offer, incoming, stack, send):
             send({"is": "same", "file": ""})
             return
@@ -135,14 +137,33 @@ class _Incoming(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
+    def fileno(self) -> int:
+        return 0
+
     def readinto(self, buffer: Any) -> int:
         if not select.select([0], [], [], _SILENCE_S)[0]:
             raise BrokenOffError
         return os.readv(0, [buffer])
 
 
+class _Beats(Silent):
+    """Signs of life, without which the other side gives us up.
+
+    They come with the work and from no thread of their own: where a disk hangs they must end.
+    """
+
+    def __init__(self, send: Send) -> None:
+        self._send, self._sent_s = send, time.monotonic()
+
+    def advance(self, amount: int) -> None:  # noqa: ARG002  (the interface's)
+        now_s = time.monotonic()
+        if now_s - self._sent_s >= _BEAT_S:
+            self._sent_s = now_s
+            self._send({})  # which says nothing, and is passed over there
+
+
 def _read_offer(message: Message) -> _Offer:
-    target = Path(message["folder"]).resolve()
+    target = Path(message["folder"]).expanduser().resolve()
     artefacts = []
     for name, text in message["artefacts"].items():
         folder = _inside(target, name)
@@ -198,20 +219,20 @@ def _compare(offer: _Offer) -> tuple[str, str]:
     return ("missing", lacking[0]) if lacking else ("same", "")
 
 
-def _hold(target: Path, stack: ExitStack, send: Send) -> None:
-    """Hold the folder; where another has it, perhaps the receiver of a connection that broke, wait for a while."""
-    deadline = time.monotonic() + _PATIENCE_S
-    told = False
+def _hold(target: Path, stack: ExitStack, incoming: BinaryIO, send: Send) -> None:
+    """Hold the folder; where another has it, perhaps for a host with the same disk, wait while we are waited for."""
+    told, beats = False, _Beats(send)
     while True:
         try:
             stack.enter_context(holding(target))
         except BusyError as error:
-            if time.monotonic() > deadline:
-                raise
             if not told:
                 send({"is": "waiting", "why": str(error)})
             told = True
-            time.sleep(_LOOK_S)
+            beats.advance(1)
+            # The other side says nothing before it has our answer: all there can be to read is its end.
+            if select.select([incoming], [], [], _LOOK_S)[0]:
+                raise BrokenOffError from None
         else:
             return
 
@@ -235,10 +256,11 @@ def _receive(offer: _Offer, incoming: BinaryIO, stack: ExitStack, send: Send) ->
     if stale:
         (offer.target / _CARD).unlink(missing_ok=True)
     send({"is": "wants", "files": list(wants), "replaced": replaced})
+    beats = _Beats(send)
     for artefact in stale:
-        _receive_artefact(artefact, found, incoming)
+        _receive_artefact(artefact, found, incoming, beats)
     for name in loose:
-        _receive_file(incoming, name, offer.target / name, entry=offer.loose[name])
+        _receive_file(incoming, offer.target / name, beats, name=name, entry=offer.loose[name])
     return True
 
 
@@ -256,10 +278,21 @@ def _find(offer: _Offer, send: Send) -> dict[str, Path]:
     if total := sum(entry.bytes for _, _, entry in places):
         send({"is": "checking", "bytes": total})
     for name, path, entry in places:
-        if name not in found and sha256_file(path) == entry.sha256:
+        if name in found:
+            send({"is": "checked", "bytes": entry.bytes})
+        elif _check_file(path, send) == entry.sha256:
             found[name] = path
-        send({"is": "checked", "bytes": entry.bytes})
     return found
+
+
+def _check_file(path: Path, send: Send) -> str:
+    """The checksum of a file; the other side hears how far it is."""
+    digest = hashlib.sha256()
+    with path.open("rb", buffering=0) as file:
+        while block := file.read(_CHECK_BYTES):
+            digest.update(block)
+            send({"is": "checked", "bytes": len(block)})
+    return digest.hexdigest()
 
 
 def _is_plain(path: Path, size: int) -> bool:
@@ -285,8 +318,10 @@ def _size(count: int) -> str:
     return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"
 
 
-def _receive_artefact(artefact: _Artefact, found: Mapping[str, Path], incoming: BinaryIO) -> None:
-    with building(artefact.folder, **artefact.identity) as build:
+def _receive_artefact(
+    artefact: _Artefact, found: Mapping[str, Path], incoming: BinaryIO, beats: _Beats
+) -> None:
+    with building(artefact.folder, **artefact.identity, progress=beats) as build:
         _remove_others(build.path, artefact.manifest.files)
         for name, entry in artefact.manifest.files.items():
             full, path = f"{artefact.name}/{name}", build.path / name
@@ -294,9 +329,10 @@ def _receive_artefact(artefact: _Artefact, found: Mapping[str, Path], incoming: 
             if path.parent.resolve() != path.parent:
                 raise TandemError(f"{path.parent} is a link: remove it.")
             if full not in found:
-                _receive_file(incoming, full, path, entry=entry)
+                _receive_file(incoming, path, beats, name=full, entry=entry)
             elif found[full] != path:
                 _take(found[full], path)
+                beats.advance(1)
             build.known(name, bytes=entry.bytes, sha256=entry.sha256)
         build.facts = artefact.manifest.facts
 
@@ -319,7 +355,7 @@ def _take(source: Path, path: Path) -> None:
         shutil.copyfile(source, path, follow_symlinks=False)
 
 
-def _receive_file(incoming: BinaryIO, name: str, path: Path, *, entry: FileEntry) -> None:
+def _receive_file(incoming: BinaryIO, path: Path, beats: _Beats, *, name: str, entry: FileEntry) -> None:
     """Receive the next file, which is in its place when it is whole and right, and not before."""
     head = incoming.readline()
     if not head.endswith(b"\n"):
@@ -331,6 +367,7 @@ def _receive_file(incoming: BinaryIO, name: str, path: Path, *, entry: FileEntry
         for block in read_blocks(incoming, total=entry.bytes):
             digest.update(block)
             file.write(block)
+            beats.advance(len(block))
         if digest.hexdigest() != entry.sha256:
             raise TandemError(f"{path} was damaged on its way (its checksum differs): push again.")
 

@@ -30,6 +30,7 @@ class Round:
         self._ended: dict[str, Message] = {}
         self._dog = Watchdog(time.monotonic())
         self._stall: Stall | None = None
+        self._is_blind = False
         self._is_ending = False
         self._makes_room = False
         self._told: signal.Signals | None = None
@@ -49,8 +50,20 @@ class Round:
         """Whether all have ended or are lost."""
         return self.names <= self._ended.keys() | self.gone.keys()
 
-    def start(self, *, port: int, command: Sequence[str], name: str) -> None:
-        """Tell all hosts to start; the first of them keeps the store."""
+    def start(
+        self,
+        *,
+        port: int,
+        command: Sequence[str],
+        name: str,
+        received: Mapping[str, Mapping[str, int]],
+        is_explicit: bool,
+    ) -> None:
+        """Tell all hosts to start; the first of them keeps the store.
+
+        `received` has the hosts that send the log of their disk, and how much of it is there; with `is_explicit` the
+        interface counts more than the environment.
+        """
         for number, member in enumerate(self._members):
             meeting = {
                 "address": self._members[0].address,
@@ -60,7 +73,8 @@ class Round:
                 "name": name,
                 "own_address": member.address,
             }
-            interface = {"GLOO_SOCKET_IFNAME": member.nic, "NCCL_SOCKET_IFNAME": member.nic}
+            interface = {"GLOO_SOCKET_IFNAME": member.nic, "NCCL_SOCKET_IFNAME": f"={member.nic}"}
+            interface = interface if member.nic and len(self._members) > 1 else {}
             member.send(
                 {
                     "do": "run",
@@ -68,7 +82,9 @@ class Round:
                     "meeting": meeting,
                     "workers": member.workers,
                     "command": list(command),
-                    "environment": interface if member.nic and len(self._members) > 1 else {},
+                    "found": interface,
+                    "environment": interface if is_explicit else {},
+                    "received": received.get(member.name),
                 }
             )
 
@@ -76,7 +92,9 @@ class Round:
         """Hear from a host."""
         if message.get("round") != self.number or host not in self.names:
             return
-        if message["is"] == "beat":
+        if message["is"] == "beat" and message["pulses"] is None:
+            self._is_blind = True
+        elif message["is"] == "beat":
             standings = {int(rank): Standing(**held) for rank, held in message["pulses"].items()}
             self._dog.take(standings, time.monotonic())
         elif message["is"] == "ended":
@@ -86,12 +104,13 @@ class Round:
 
     def lose(self, host: str, reason: str) -> None:
         """A host is gone; the others cannot go on without it, and have nothing to say to that."""
-        self.gone.setdefault(host, reason)
-        self._end(grace_s=0.0)
+        if host not in self._ended:
+            self.gone.setdefault(host, reason)
+            self._end(grace_s=0.0)
 
     def look(self, now_s: float) -> None:
         """End the round where nothing moves any more."""
-        if self._stall is None and not self._is_ending:
+        if self._stall is None and not self._is_ending and not self._is_blind:
             self._stall = self._dog.maybe_stall(now_s)
             if self._stall is not None:
                 self._end(grace_s=0.0)
@@ -146,7 +165,12 @@ class Round:
         return None
 
     def _failures(self) -> dict[int, Failure]:
-        held = [Failure(**each) for ending in self._ended.values() for each in ending["failures"]]
+        offsets = {member.name: member.offset_s for member in self._members}
+        held = [
+            Failure(**{**each, "time_s": each["time_s"] + offsets[host]})
+            for host, ending in self._ended.items()
+            for each in ending["failures"]
+        ]
         return {failure.rank: failure for failure in held}
 
     def _end(self, grace_s: float = GRACE_S) -> None:

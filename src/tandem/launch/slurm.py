@@ -24,6 +24,7 @@ _LIMIT = re.compile(
 
 # A step of srun's is one start of all ranks. Slurm warns the script alone, which asks the ranks to save, by scancel,
 # since srun would kill them. A rank that is lost ends its step; another step goes on from the newest checkpoint.
+# One task alone that was asked to stop, as by a preemption, has saved and ends with 143.
 _BODY = """
 cd {folder} || exit 1
 stopped= left={restarts}
@@ -37,10 +38,10 @@ while [ -z "$stopped" ]; do
   wait "$step"
   code=$?
   while kill -0 "$step" 2>/dev/null; do wait "$step"; code=$?; done
-  [ "$code" = 0 ] && break
+  if [ -n "$stopped" ] || [ "$code" = 0 ] || [ "$code" = 143 ]; then break; fi
   if [ "$(newest)" = "$before" ]; then left=$((left - 1)); else left={restarts}; fi
   [ "$left" -lt 0 ] && exit "$code"
-  [ -n "$stopped" ] || echo "Starting again: the ranks ended with exit code $code."
+  echo "Starting again: the ranks ended with exit code $code."
 done
 if [ -n "$stopped" ]; then scontrol requeue "$SLURM_JOB_ID"; fi
 """

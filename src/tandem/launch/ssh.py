@@ -37,6 +37,10 @@ class Ssh:
             f"ConnectTimeout={CONNECT_S}",
             "ServerAliveInterval=5",
             "ServerAliveCountMax=6",
+            # A connection of its own: a shared one outlives its command, and is as alive as its first user.
+            "ControlMaster=no",
+            "ControlPath=none",
+            "ClearAllForwardings=yes",
         ]
         given = [word for option in options for word in ("-o", option)]
         # What ssh is given is read by a shell on the other side: each word is quoted for it.

@@ -84,8 +84,10 @@ class Watchdog:
     def maybe_stall(self, now_s: float) -> Stall | None:
         """The stall, if there is one."""
         waited_s = now_s - self._changed_s
-        if waited_s < self.limit_s or not self._standings:
+        if waited_s < self.limit_s:
             return None
+        if not self._standings:
+            return Stall(rank=0, step=0, collective="", waited_s=waited_s)
         # The others have entered a collective that this one has not; else whoever is not in one at all.
         rank, standing = min(
             self._standings.items(), key=lambda item: (item[1].begun, item[1].begun != item[1].done, item[0])

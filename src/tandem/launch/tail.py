@@ -1,17 +1,18 @@
 """What is new in the files of a run's log, and putting it to the files of another host's copy."""
 
 import json
+import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tandem.artefact import write_atomic
-
 __all__ = ["Collector", "Piece", "Tail"]
 
 _KINDS = (".jsonl", ".txt")
 _MOST_BYTES = 1 << 18
+_SAVE_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,8 @@ class Tail:
         for path in paths:
             with suppress(OSError), path.open("rb") as file:
                 offset = self._offsets.get(path.name, 0)
+                # A disk that was lost begins anew.
+                offset = offset if offset <= os.fstat(file.fileno()).st_size else 0
                 file.seek(offset)
                 data = file.read(_MOST_BYTES)
                 whole = data[: data.rfind(b"\n") + 1] or (data if len(data) == _MOST_BYTES else b"")
@@ -49,32 +52,46 @@ class Tail:
 
 
 class Collector:
-    """Keeps a copy of other hosts' logs, and how much of each it has."""
+    """Keeps a copy of the logs on other disks, and how much of each it has."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._offsets: dict[str, dict[str, int]] = {}
+        self._saved_s = 0.0
+        self._unsaved: set[str] = set()
 
-    def offsets(self, host: str) -> Mapping[str, int]:
-        """How many bytes of each file of a host are here."""
-        if host not in self._offsets:
+    def offsets(self, disk: str) -> Mapping[str, int]:
+        """How many bytes of each file on a disk are here."""
+        if disk not in self._offsets:
             held: dict[str, int] = {}
             with suppress(OSError, ValueError):
-                held = json.loads(self._place(host).read_bytes())
-            self._offsets[host] = held
-        return self._offsets[host]
+                held = json.loads(self._place(disk).read_bytes())
+            self._offsets[disk] = held
+        return self._offsets[disk]
 
-    def take(self, host: str, piece: Piece) -> None:
+    def take(self, disk: str, piece: Piece) -> None:
         """Append; a full disk must not end the run, and what it refuses is not asked for again."""
         if Path(piece.file).name != piece.file or Path(piece.file).suffix not in _KINDS:
             return
-        offsets = {**self.offsets(host), piece.file: piece.offset}
-        self._offsets[host] = offsets
+        self._offsets[disk] = {**self.offsets(disk), piece.file: piece.offset}
+        self._unsaved.add(disk)
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             with (self._folder / piece.file).open("a", encoding="utf-8") as file:
                 file.write(piece.text)
-            write_atomic(self._place(host), json.dumps(offsets).encode())
 
-    def _place(self, host: str) -> Path:
-        return self._folder / f".from-{host.rpartition('@')[2]}.json"
+    def save(self, *, at_once: bool = False) -> None:
+        """Write down what is here, from time to time: after a crash, the lines since then come twice."""
+        now_s = time.monotonic()
+        if not at_once and now_s - self._saved_s < _SAVE_S:
+            return
+        self._saved_s = now_s
+        for disk in self._unsaved:
+            with suppress(OSError):
+                scratch = self._place(disk).with_suffix(".tmp")
+                scratch.write_text(json.dumps(self._offsets[disk]))
+                scratch.replace(self._place(disk))
+        self._unsaved.clear()
+
+    def _place(self, disk: str) -> Path:
+        return self._folder / f".from-{disk}.json"

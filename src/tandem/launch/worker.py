@@ -3,6 +3,7 @@
 import ctypes
 import faulthandler
 import os
+import platform
 import signal
 import sys
 import time
@@ -77,7 +78,8 @@ def _redirect(path: Path) -> None:
         os.dup2(file, stream)
     os.close(file)
     faulthandler.enable()
-    sys.stderr.write(f"started {time.strftime('%Y-%m-%d %H:%M:%S')} as process {os.getpid()}\n")
+    now = time.strftime("%Y-%m-%d %H:%M:%S")
+    sys.stderr.write(f"started {now} on {platform.node()} as process {os.getpid()}\n")
 
 
 def _leave(code: int) -> NoReturn:

@@ -115,7 +115,8 @@ class PulseWriter:
     def __init__(self, path: Path) -> None:
         """Begin anew; OSError where there is no place for the file."""
         with path.open("wb+") as file:
-            file.truncate(_FORM.size)
+            # Not as a hole: where there is no room for it, the first write through the map would kill the process.
+            os.posix_fallocate(file.fileno(), 0, _FORM.size)
             self._map = mmap.mmap(file.fileno(), _FORM.size)
         self._sequence = self._step = self._begun = self._done = 0
         self._waited_s = 0.0

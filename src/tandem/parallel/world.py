@@ -245,12 +245,19 @@ def _choose_device(name: str, local_rank: int) -> torch.device:
     if name == "cpu" or (name == "auto" and not torch.cuda.is_available()):
         return torch.device("cpu")
     count = torch.cuda.device_count()
+    if count == 1 and _has_gpu_from_slurm(local_rank):
+        return torch.device("cuda", 0)
     if local_rank >= count:
         raise TandemError(
             f"Worker {local_rank} of this host wants a GPU of its own, but {count} can be seen here: "
             "give fewer --workers, or --device cpu."
         )
     return torch.device("cuda", local_rank)
+
+
+def _has_gpu_from_slurm(local_rank: int) -> bool:
+    """Whether this rank is a task of srun's that was given GPUs of its own; ranks that a task started share its."""
+    return "SLURM_GPUS_PER_TASK" in os.environ and os.environ.get("SLURM_LOCALID") == str(local_rank)
 
 
 def _number(name: str, default: int) -> int:

@@ -5,8 +5,12 @@ import math
 import re
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from concurrent.futures import wait as really_wait
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -294,6 +298,52 @@ def test_whoever_waits_for_a_slow_disk_says_so_meanwhile(
     )
     save_all(store, snapshot(1))
     assert steps(folder) == [1]
+
+
+@pytest.mark.parametrize(("longest_s", "beats"), [(0.0, 599), (30.0, 599), (100.0, 999)])
+def test_whoever_waits_for_a_disk_that_hangs_is_silent_in_the_end(
+    folder: Path,
+    log: KeptLog,
+    subword_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    longest_s: float,
+    beats: int,
+) -> None:
+    clock = SimpleNamespace(now_s=0.0)
+    said: list[float] = []
+    mended = threading.Event()
+    mended.set()
+
+    def slow(target: Path, draft: Draft) -> dict[str, int]:
+        assert mended.wait(30)
+        clock.now_s += longest_s
+        return write_checkpoint(target, draft)
+
+    def look(writing: Sequence[Future[Any]], *, timeout: float) -> Any:
+        if not mended.is_set():
+            clock.now_s += timeout
+            if clock.now_s < longest_s + 2_000:
+                return SimpleNamespace(done=set())
+            mended.set()
+        return really_wait(writing)
+
+    monkeypatch.setattr(store_module, "write_checkpoint", slow)
+    monkeypatch.setattr(store_module, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
+    monkeypatch.setattr(store_module, "wait", look)
+    store = CheckpointStore(
+        folder,
+        recipe_text=RECIPE,
+        subword_folder=subword_folder,
+        keep_last=2,
+        keep_best=1,
+        log=log,
+        on_wait=lambda: said.append(clock.now_s),
+    )
+    save_all(store, snapshot(1))
+    mended.clear()
+    save_all(store, snapshot(2))
+    assert len(said) == beats
+    assert steps(folder) == [1, 2]
 
 
 def test_a_checkpoint_s_mark_is_of_what_is_learnt_and_not_of_where_it_lies(

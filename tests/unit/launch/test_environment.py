@@ -142,6 +142,11 @@ def test_rank_0_on_another_host_than_the_named_one_says_so() -> None:
         rank_environment(elsewhere)
 
 
+def test_rank_0_takes_its_own_name_for_its_own_where_that_is_on_the_loopback() -> None:
+    mine = {"SLURM_PROCID": "0", "MASTER_ADDR": "127.0.1.1", "MASTER_PORT": "0"}
+    assert rank_environment(SLURM | mine)["RANK"] == "0"
+
+
 def test_a_taken_port_is_told_by_rank_0_with_the_cure() -> None:
     with socket.create_server(("", 0)) as taken:
         port = str(taken.getsockname()[1])

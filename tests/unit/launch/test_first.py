@@ -74,6 +74,17 @@ def test_nobody_waits_for_ever_for_ranks_that_do_not_start(
         pass
 
 
+def test_a_long_address_is_a_meeting_place_too(port: str) -> None:
+    far = {"MASTER_ADDR": f"{'a' * 63}.{'b' * 63}.svc.cluster.local"}
+
+    def rank(number: int) -> bool:
+        with first_of_host(place(number, ranks=2, port=port) | far) as is_first:
+            return is_first
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(rank, (0, 1))) == [True, False]
+
+
 def test_two_runs_that_meet_at_one_port_are_refused(port: str) -> None:
     here = place(0, ranks=2, port=port)
     with pytest.raises(ZeroDivisionError), first_of_host(here):

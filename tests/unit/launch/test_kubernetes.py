@@ -103,7 +103,7 @@ def test_torchrun_leaves_our_options_to_us(job: TrainJob) -> None:
 def test_every_recipe_s_name_becomes_one_that_the_trainer_takes(job: TrainJob, name: str) -> None:
     found = parts(replace(job, recipe_name=name))[1]["metadata"]["name"]
     assert re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", found)
-    assert len(found) <= 63
+    assert len(f"{found}-node-0-9999-abcde") <= 63
 
 
 def test_a_namespace_is_on_both_parts(job: TrainJob) -> None:

@@ -319,6 +319,58 @@ def test_memory_does_not_grow_with_the_files(source: Path, tmp_path: Path) -> No
     assert (tmp_path / "there/train/part-00000.bin").stat().st_size == 60_000_000
 
 
+def test_hosts_that_share_a_disk_among_them_get_it_once(source: Path, tmp_path: Path) -> None:
+    noted = Noted()
+    push(source, ["a", "b", "c"], Stub(), folder=str(tmp_path / "there"), progress=noted)
+    assert content(tmp_path / "there") == content(source)
+    sent = [count for task, count in noted.counts.items() if task.startswith("Data to")]
+    assert sent == [total(source)]
+
+
+def test_a_folder_in_the_home_there_may_be_named_by_a_tilde(source: Path, tmp_path: Path) -> None:
+    def at_home(_host: str, words: list[str]) -> list[str]:
+        return ["env", "-C", str(tmp_path), f"HOME={tmp_path / 'home'}", *words]
+
+    push(source, ["a"], Stub(way=at_home), folder="~/work/prepared", progress=SILENT)
+    assert content(tmp_path / "home/work/prepared") == content(source)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param("exec sleep 60", id="says nothing"),
+        pytest.param(
+            'echo \'{"is": "wants", "files": ["train/part-00000.bin"], "replaced": []}\'; exec sleep 60',
+            id="takes nothing",
+        ),
+        pytest.param("exec >&-; exec sleep 60", id="does not end"),
+    ],
+)
+def test_a_host_that_hangs_is_given_up_by_name(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    monkeypatch.setattr("tandem.launch.push._SILENCE_S", 0.5)
+    make_prepared(source, seed=2, part_bytes=1_000_000)
+
+    def hangs(_host: str, _words: list[str]) -> list[str]:
+        return ["sh", "-c", script]
+
+    with pytest.raises(TandemError, match=r"^a has been silent for 0 s: look whether its disk answers"):
+        send(source, tmp_path / "there", ssh=Stub(way=hangs))
+
+
+def test_hosts_that_hang_are_given_up_in_a_comparison_too(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tandem.launch.push._SILENCE_S", 0.5)
+
+    def hangs(_host: str, _words: list[str]) -> list[str]:
+        return ["sleep", "60"]
+
+    with pytest.raises(TandemError, match=r"^a has been silent"):
+        compare(source, ["a", "b"], Stub(way=hangs), folder=str(tmp_path / "there"))
+
+
 def test_a_folder_that_another_push_holds_is_waited_for(source: Path, tmp_path: Path) -> None:
     target = tmp_path / "there"
     noted = Noted()

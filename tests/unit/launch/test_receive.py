@@ -4,10 +4,12 @@ import io
 import json
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from subprocess import PIPE, Popen
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from tests.prepared import content, make_prepared
@@ -17,6 +19,7 @@ from tandem.errors import TandemError
 from tandem.launch.blocks import BlockWriter, BrokenOffError
 from tandem.launch.channel import Message
 from tandem.launch.receive import FORMAT, serve
+from tandem.lock import holding
 
 ARTEFACTS = ("subword", "held-out/valid/text", "held-out/valid/shards", "train")
 LOOSE = ("recipe.yaml", "card.json")
@@ -70,6 +73,21 @@ def served(pipe: io.BytesIO) -> list[Message]:
     answers: list[Message] = []
     serve(pipe, answers.append)
     return answers
+
+
+@contextmanager
+def receiving(
+    message: dict[str, Any], change: str
+) -> Iterator[tuple[IO[bytes], Iterator[Message], IO[bytes]]]:
+    """A receiver with another value in it, as a process that was made an offer: its input, answers and errors."""
+    program = f"from tandem.launch import receive; {change}; receive.main()"
+    with Popen([sys.executable, "-c", program], stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(json.dumps(message).encode() + b"\n")
+        process.stdin.flush()
+        yield process.stdin, (json.loads(line) for line in process.stdout if line.strip()), process.stderr
 
 
 def test_what_is_sent_lies_there_afterwards(source: Path, target: Path) -> None:
@@ -219,14 +237,61 @@ def test_as_a_process_it_says_what_is_wrong_and_ends(source: Path, tmp_path: Pat
 
 
 def test_as_a_process_it_ends_when_the_other_side_is_silent(source: Path, target: Path) -> None:
-    program = "from tandem.launch import receive; receive._SILENCE_S = 0.1; receive.main()"
-    with Popen([sys.executable, "-c", program], stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(json.dumps(offer(source, target)).encode() + b"\n")
-        process.stdin.flush()
-        assert json.loads(process.stdout.readline())["is"] == "wants"
-        assert process.wait(timeout=60) == 1
-        assert process.stderr is not None
-        assert process.stderr.read() == b"the connection broke off\n"
+    with receiving(offer(source, target), "receive._SILENCE_S = 0.1") as (_, answers, errors):
+        assert [answer["is"] for answer in answers] == ["wants"]
+        assert errors.read() == b"the connection broke off\n"
     assert not (target.parent / "there.lock").exists()
+
+
+def test_a_folder_that_another_holds_is_waited_for_with_signs_of_life_however_long(
+    source: Path, target: Path
+) -> None:
+    # A clock on which more than a minute passes between any two looks.
+    change = "import itertools; receive.time.monotonic = itertools.count(0, 100).__next__"
+    with receiving(offer(source, target), change) as (pipe, answers, _):
+        with holding(target):
+            assert next(answers)["is"] == "waiting"
+            assert [next(answers) for _ in range(3)] == [{}, {}, {}]
+        assert next(answer for answer in answers if answer)["is"] == "wants"
+        pipe.close()
+
+
+def test_what_another_has_just_begun_is_not_taken_for_somebody_else_s(source: Path, target: Path) -> None:
+    target.mkdir()
+    (target / "subword.lock").touch()
+    with (
+        holding(target),
+        receiving(offer(source, target), "pass") as (pipe, answers, _),
+    ):
+        assert next(answers)["is"] == "waiting"
+        pipe.close()
+
+
+def test_nobody_stays_to_wait_for_a_folder_when_the_other_side_is_gone(source: Path, target: Path) -> None:
+    with holding(target), receiving(offer(source, target), "pass") as (pipe, answers, errors):
+        assert next(answers)["is"] == "waiting"
+        pipe.close()
+        assert list(answers) == []
+        assert errors.read() == b"the connection broke off\n"
+
+
+def test_how_far_the_check_of_a_long_file_is_comes_piece_by_piece(
+    source: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tandem.launch.receive._CHECK_BYTES", 2_000)
+    shutil.copytree(source, target)
+    answers = served(io.BytesIO(json.dumps(offer(source, target)).encode() + b"\n"))
+    pieces = [answer["bytes"] for answer in answers if answer["is"] == "checked"]
+    assert max(pieces) == 2_000
+    assert sum(pieces) == answers[0]["bytes"]
+    assert answers[-1]["is"] == "same"
+
+
+def test_signs_of_life_come_while_files_arrive_and_while_they_are_put_into_place(
+    source: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tandem.launch.receive._BEAT_S", 0.0)
+    answers = served(stream(source, offer(source, target)))
+    blocks = written = len(content(source)) - len(ARTEFACTS)
+    assert [answer["is"] for answer in answers if answer] == ["wants", "done"]
+    assert answers.count({}) == blocks + written - len(LOOSE)

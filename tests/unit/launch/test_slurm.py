@@ -1,5 +1,8 @@
+import os
 import shlex
+import signal
 import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,6 +64,73 @@ def test_the_command_reaches_the_ranks_as_it_is_whatever_is_in_it() -> None:
 
 def test_the_script_is_one_that_bash_understands() -> None:
     subprocess.run(["bash", "-n"], input=JOB.script(), text=True, check=True)
+
+
+class Queue:
+    """Slurm's programs, of which srun does what a test says; each start and each requeueing is noted."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.run = folder, folder / "run"
+        self.run.mkdir()
+        self._program("scancel", f'kill "$(cat {folder}/pid)"')
+        self._program("scontrol", f'echo "$@" >> {folder}/requeued')
+
+    def _program(self, name: str, text: str) -> None:
+        script = self.folder / name
+        script.write_text(f"#!/bin/bash\n{text}\n")
+        script.chmod(0o755)
+
+    def start(self, step: str, *, restarts: int) -> "subprocess.Popen[str]":
+        self._program("srun", f"echo x >> {self.folder}/starts\n{step}")
+        job = replace(JOB, run=self.run, folder=self.folder, restarts=restarts)
+        path = f"{self.folder}:{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path, "SLURM_JOB_ID": "17"}
+        return subprocess.Popen(
+            ["bash", "-c", job.script()], env=environment, stdout=subprocess.PIPE, text=True
+        )
+
+    def until(self, name: str) -> None:
+        deadline_s = time.monotonic() + 30
+        while not (self.folder / name).exists():
+            assert time.monotonic() < deadline_s
+            time.sleep(0.01)
+
+    def lines(self, name: str) -> list[str]:
+        file = self.folder / name
+        return file.read_text().splitlines() if file.exists() else []
+
+
+@pytest.fixture
+def queue(tmp_path: Path) -> Queue:
+    return Queue(tmp_path)
+
+
+@pytest.mark.parametrize("code", [0, 1, 143])
+def test_a_job_that_was_warned_is_put_back_whatever_its_ranks_end_with(queue: Queue, code: int) -> None:
+    wait = f"trap 'kill $!; exit {code}' TERM; sleep 1000 & echo $$ > {queue.folder}/noted"
+    wait += f"; mv {queue.folder}/noted {queue.folder}/pid; wait"
+    with queue.start(wait, restarts=0) as script:
+        queue.until("pid")
+        script.send_signal(signal.SIGUSR1)
+        script.communicate(timeout=30)
+    assert queue.lines("requeued") == ["requeue 17"]
+    assert len(queue.lines("starts")) == 1
+    assert script.returncode == 0
+
+
+@pytest.mark.parametrize("code", [0, 143])
+def test_a_job_that_is_done_or_was_asked_to_stop_is_not_started_again(queue: Queue, code: int) -> None:
+    with queue.start(f"exit {code}", restarts=3) as script:
+        said, _ = script.communicate(timeout=30)
+    assert (len(queue.lines("starts")), queue.lines("requeued"), said) == (1, [], "")
+
+
+def test_lost_ranks_are_started_again_as_often_as_allowed_without_a_new_checkpoint(queue: Queue) -> None:
+    with queue.start("exit 137", restarts=2) as script:
+        said, _ = script.communicate(timeout=30)
+    assert len(queue.lines("starts")) == 3
+    assert said.count("Starting again: the ranks ended with exit code 137.") == 2
+    assert script.returncode == 137
 
 
 @pytest.mark.parametrize("text", ["a b", "x\n#SBATCH --uid=0", "-p", "a;b", "$(x)", "a'b", '"', "ü"])

@@ -26,12 +26,19 @@ def test_a_long_file_comes_in_parts_and_other_kinds_of_files_not_at_all(tmp_path
 
 
 def test_a_copy_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    Collector(tmp_path).take("root@h2", Piece(file="rank-00001.jsonl", offset=2, text="a\n"))
+    before = Collector(tmp_path)
+    before.take("disk", Piece(file="rank-00001.jsonl", offset=2, text="a\n"))
+    before.save(at_once=True)
     later = Collector(tmp_path)
-    assert later.offsets("root@h2") == {"rank-00001.jsonl": 2}
-    assert later.offsets("h3") == {}
-    later.take("root@h2", Piece(file="rank-00001.jsonl", offset=4, text="b\n"))
+    assert later.offsets("disk") == {"rank-00001.jsonl": 2}
+    assert later.offsets("other") == {}
+    later.take("disk", Piece(file="rank-00001.jsonl", offset=4, text="b\n"))
     assert (tmp_path / "rank-00001.jsonl").read_text() == "a\nb\n"
+
+
+def test_a_disk_that_was_lost_is_read_from_its_beginning(tmp_path: Path) -> None:
+    (tmp_path / "rank-00000.jsonl").write_text("new\n")
+    assert [piece.text for piece in Tail(tmp_path, {"rank-00000.jsonl": 5000}).pieces()] == ["new\n"]
 
 
 def test_a_host_writes_into_the_log_alone(tmp_path: Path) -> None:

@@ -1,3 +1,6 @@
+import errno
+import os
+import shutil
 import subprocess
 import sys
 import time
@@ -45,6 +48,36 @@ def test_without_a_word_in_the_environment_nobody_feels_the_pulse(monkeypatch: p
 def test_no_place_for_the_file_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PULSE, str(tmp_path / "no such folder" / "pulse"))
     assert isinstance(open_pulse(), NullPulse)
+
+
+def test_no_room_for_the_file_stops_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_file: int, _offset: int, _length: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    monkeypatch.setenv(PULSE, str(path))
+    assert isinstance(open_pulse(), NullPulse)
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("unshare"), reason="mounting needs root and unshare"
+)
+def test_on_a_full_disk_in_memory_nobody_feels_the_pulse(tmp_path: Path) -> None:
+    told = subprocess.run(
+        ["unshare", "--mount", "sh", "-ec", FULL, "sh", str(tmp_path), sys.executable],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (told.returncode, told.stdout) == (0, "NullPulse\n"), told.stderr
+
+
+FULL = """
+mount -t tmpfs -o size=4k tmpfs "$1"
+head -c 4096 /dev/zero > "$1/other"
+export TANDEM_PULSE="$1/pulse"
+exec "$2" -c "from tandem.parallel.pulse import open_pulse; print(type(open_pulse()).__name__)"
+"""
 
 
 def test_a_new_process_begins_its_pulse_anew(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tandem.errors import TandemError
-from tandem.parallel.world import SoloWorld, _choose_interface, open_world
+from tandem.parallel.world import SoloWorld, _choose_device, _choose_interface, open_world
 
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
@@ -63,6 +63,18 @@ def test_a_worker_without_a_gpu_of_its_own_says_so(environment: pytest.MonkeyPat
     environment.setattr(torch.cuda, "device_count", lambda: 2)
     with pytest.raises(TandemError, match=r"Worker 3 of this host .* but 2 can be seen here"):
         open_world("cuda", timeout_s=1)
+
+
+def test_a_task_that_slurm_gave_a_gpu_of_its_own_takes_that(environment: pytest.MonkeyPatch) -> None:
+    environment.setattr(torch.cuda, "device_count", lambda: 1)
+    environment.setenv("SLURM_GPUS_PER_TASK", "1")
+    environment.setenv("SLURM_LOCALID", "1")
+    assert _choose_device("cuda", 1) == torch.device("cuda", 0)
+    with pytest.raises(TandemError, match="Worker 2 of this host wants a GPU of its own"):
+        _choose_device("cuda", 2)  # started by a task, whose GPU another worker has
+    environment.delenv("SLURM_GPUS_PER_TASK")
+    with pytest.raises(TandemError, match="Worker 1 of this host wants a GPU of its own"):
+        _choose_device("cuda", 1)
 
 
 INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")

@@ -35,6 +35,8 @@ class Bedside:
         self._here: Future[float] = Future()
         self._gone: Future[None] = Future()
         self._why_gone = ""
+        self.tandem = ""
+        """The version there, as said at arrival."""
         self.lost = ""
         """Why the host is not asked any more; empty while it answers."""
         self._begin = time.monotonic()
@@ -53,11 +55,11 @@ class Bedside:
         """Send a request; `wait` has the answer."""
         number = next(self._numbers)
         future: Future[Any] = Future()
+        self._asked[number] = future
         if not self.lost:
-            self._asked[number] = future
             self._channel.send({"do": do, "number": number, **what})
         if self.lost:
-            self._fail(future)
+            self._give_up()
         return future
 
     def wait(self, future: "Future[Any]", *, limit_s: float) -> Any:
@@ -68,6 +70,7 @@ class Bedside:
             self.lost = (
                 f"{self.host} does not answer any more, for {limit_s:.0f} s: look at its link and its load."
             )
+            self._give_up()
             raise NoAnswerError(self.lost) from None
 
     def is_there(self) -> bool:
@@ -92,10 +95,11 @@ class Bedside:
 
     def _hear(self, message: Message) -> None:
         if message["is"] == "here":
+            self.tandem = str(message.get("tandem", ""))
             self._here.set_result(time.monotonic() - self._begin)
         elif message["is"] == "answer":
-            future = self._asked.pop(message["number"])
-            if future.done():
+            future = self._asked.pop(message["number"], None)
+            if future is None:
                 return  # given up already
             if "error" in message:
                 future.set_exception(NoAnswerError(f"{self.host}: {message['error']}"))
@@ -108,12 +112,15 @@ class Bedside:
         self._why_gone = self._explain(message["code"], message["said"])
         self.lost = self.lost or self._why_gone
         self._gone.set_result(None)
-        for future in [self._here, *self._asked.values()]:
-            self._fail(future)
+        if not self._here.done():
+            self._here.set_exception(NoAnswerError(self.lost))
+        self._give_up()
 
-    def _fail(self, future: "Future[Any]") -> None:
-        if not future.done():
-            future.set_exception(NoAnswerError(self.lost))
+    def _give_up(self) -> None:
+        """Let all know who wait for an answer; whoever takes a future out is the only one to set it."""
+        for number in list(self._asked):
+            if (future := self._asked.pop(number, None)) is not None:
+                future.set_exception(NoAnswerError(self.lost))
 
     def _explain(self, code: int, said: str) -> str:
         """Why it ended; an old Tandem has no doctor, but can tell its version."""
@@ -121,7 +128,7 @@ class Bedside:
             return f"{self.host} does not answer any more: look at its link and its load."
         if self._here.done() or "No module named" not in said:
             return self._ssh.explain(self.host, code, said)
-        words = self._ssh.command(self.host, [self._ssh.python, "-c", _ASK_VERSION])
+        words = self._ssh.command(self.host, [self._ssh.python, "-P", "-c", _ASK_VERSION])
         try:
             result = subprocess.run(words, capture_output=True, text=True, timeout=ARRIVAL_S, check=True)  # noqa: S603
         except (subprocess.SubprocessError, OSError):

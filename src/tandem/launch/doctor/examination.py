@@ -21,7 +21,7 @@ class Examination:
     """None where nothing was summed."""
     needs: Needs
     port: int
-    """At which ranks meet."""
+    """At which ranks meet; 0 means any free one."""
     tandem: str
     """The version here."""
 

@@ -96,6 +96,8 @@ class HostFacts:
     machine: Machine | None = None
     clock: Clock | None = None
     disk: Disk | None = None
+    misread: str = ""
+    """The version of a Tandem there whose answers are not those of ours; the host is not examined further."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +109,7 @@ class LinkFacts:
     fresh_port: Outcome
     """Connecting to a port that was free a moment ago."""
     meeting_port: Outcome
-    """Connecting to the port at which ranks meet."""
+    """Connecting to the port at which ranks meet; the same as `fresh_port` where that may be any."""
     latency_s: float = math.nan
     """There and back, the median."""
     bytes_per_s: float = math.nan

@@ -9,9 +9,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from threading import Thread, Timer
+from signal import Signals
+from threading import Event, Thread, Timer
 from typing import Any
 
+from tandem import __version__
 from tandem.errors import TandemError
 from tandem.launch.channel import FarEnd, Message
 from tandem.launch.doctor.disk import describe_disk
@@ -22,19 +24,26 @@ from tandem.launch.doctor.sender import measure, try_port
 __all__ = ["main"]
 
 _LIFE_S = 600.0
-"""Whatever becomes of the one who asks, this process does not stay longer."""
+"""Whatever becomes of the one who asks, this process does not stay longer after the last request."""
 
 
 def main() -> None:
     """Answer each request in a thread of its own, until nobody asks any more."""
+    far = FarEnd()
+    far.send({"is": "here", "tandem": __version__})
+    end = _end_later()
+    for message in far.messages():
+        end.cancel()
+        end = _end_later()
+        Thread(target=_answer, args=(far, message), daemon=True).start()
+    os._exit(0)  # threads may wait for other hosts
+
+
+def _end_later() -> Timer:
     timer = Timer(_LIFE_S, os._exit, (1,))
     timer.daemon = True
     timer.start()
-    far = FarEnd()
-    far.send({"is": "here"})
-    for message in far.messages():
-        Thread(target=_answer, args=(far, message), daemon=True).start()
-    os._exit(0)  # threads may wait for other hosts
+    return timer
 
 
 def _answer(far: FarEnd, message: Message) -> None:
@@ -56,7 +65,7 @@ def _machine(message: Message) -> Mapping[str, Any]:
 
 
 def _disk(message: Message) -> Mapping[str, Any]:
-    folder = Path.home() / message["folder"]
+    folder = Path.home() / Path(message["folder"]).expanduser()
     return asdict(describe_disk(folder, most_bytes=message["most_bytes"]))
 
 
@@ -86,7 +95,8 @@ def _free_port(_: Message) -> int:
 
 def _reduce(message: Message) -> Any:
     """Run a rank to its end, or to the end of its time."""
-    words = [sys.executable, "-m", "tandem.launch.doctor.reduce"]
+    words = [sys.executable, "-P", "-m", "tandem.launch.doctor.reduce"]
+    is_late = Event()
     environment = {**os.environ, "OMP_NUM_THREADS": "1", **message["environment"]}
     with subprocess.Popen(  # noqa: S603
         words,
@@ -96,7 +106,12 @@ def _reduce(message: Message) -> Any:
         stderr=subprocess.STDOUT,
         text=True,
     ) as process:
-        timer = Timer(message["limit_s"], process.kill)
+
+        def end() -> None:
+            is_late.set()
+            process.kill()
+
+        timer = Timer(message["limit_s"], end)
         timer.start()
         try:
             assert process.stdin is not None
@@ -106,8 +121,10 @@ def _reduce(message: Message) -> Any:
             said = process.stdout.read().strip().splitlines()
         finally:
             timer.cancel()
-    if process.returncode < 0:
+    if is_late.is_set():
         raise TandemError(f"it took more than {message['limit_s']:.0f} s.")
+    if process.returncode < 0:
+        raise TandemError(f"it was killed by {Signals(-process.returncode).name}.")
     if process.returncode != 0:
         raise TandemError((said or ["it gave no reason"])[-1])
     return json.loads(said[-1])

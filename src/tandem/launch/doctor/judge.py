@@ -26,6 +26,8 @@ def judge(examination: Examination) -> tuple[Line, ...]:
     lines: list[Line] = []
     for host in examination.hosts:
         lines += _judge_reach(host)
+        if host.misread:
+            lines.append(_judge_misread(host, ours=examination.tandem))
         if host.machine is not None:
             lines.append(_judge_versions(host.name, host.machine, machines, ours=examination.tandem))
             lines += _judge_clock(host)
@@ -52,14 +54,15 @@ def _judge_reach(host: HostFacts) -> Iterator[Line]:
 
 
 def _judge_versions(name: str, machine: Machine, machines: Sequence[Machine], *, ours: str) -> Line:
-    torch = _public(machine.torch) or "none"
+    torch = machine.torch or "none"
     value = f"Tandem {machine.tandem}, torch {torch}, Python {machine.python}"
-    usual_torch = _usual([_public(each.torch) for each in machines])
+    usual_torch = _usual([each.torch for each in machines])
     usual_python = _usual([_minor(each.python) for each in machines])
     if machine.tandem != ours:
         cure = f"{name} has Tandem {machine.tandem}, this machine {ours}: install the same version on both."
         return Line(host=name, what="versions", value=value, verdict="broken", cure=cure)
-    if _public(machine.torch) != usual_torch or not machine.torch:
+    # With its build: training refuses two of them, since each brings an NCCL of its own.
+    if machine.torch != usual_torch or not machine.torch:
         cure = (
             f"{name} has torch {torch}, the others {usual_torch or 'none'}: install the same version on all."
         )
@@ -70,13 +73,14 @@ def _judge_versions(name: str, machine: Machine, machines: Sequence[Machine], *,
     return Line(host=name, what="versions", value=value)
 
 
+def _judge_misread(host: HostFacts, *, ours: str) -> Line:
+    cure = f"What Tandem {host.misread} on {host.name} says is not what {ours} here expects: "
+    cure += "install the same version on both."
+    return Line(host=host.name, what="versions", value=f"Tandem {host.misread}", verdict="broken", cure=cure)
+
+
 def _usual(held: Sequence[str]) -> str:
     return Counter(held).most_common(1)[0][0]
-
-
-def _public(version: str) -> str:
-    """Without the part that names the build, as in 2.13.0+cpu."""
-    return version.partition("+")[0]
 
 
 def _minor(version: str) -> str:

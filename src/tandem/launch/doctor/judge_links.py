@@ -75,12 +75,13 @@ def _judge_connections(links: Sequence[LinkFacts], port: int) -> Iterator[Line]:
     found = blame_directions(bad, tried)
     well = len(tried) - len(bad)
     if well:
-        value = f"{well} of {len(tried)} directions open, on port {port} and on a free port"
+        on = f"on port {port} and on a free port" if port else "on a free port"
+        value = f"{well} of {len(tried)} directions open, {on}"
         yield Line(host="all", what="ports", value=value)
     for where, pairs in found.items():
         worst = bad[pairs[0]]
         outcome = worst.fresh_port if worst.fresh_port != OPEN else worst.meeting_port
-        ports = [f"port {port}"] if worst.meeting_port not in {OPEN, "taken"} else []
+        ports = [f"port {port}"] if port and worst.meeting_port not in {OPEN, "taken"} else []
         ports += ["a free port"] if worst.fresh_port != OPEN else []
         name = where.strip("→ ") if where.startswith("→") or where.endswith("→") else where
         value = f"{'from' if where.endswith('→') else 'to'} {' and '.join(ports)}: {outcome}"

@@ -53,8 +53,9 @@ def examine_links(
 
 
 def _listen(places: Mapping[str, Place], port: int, token: str) -> dict[str, list[int | None]]:
-    """By host: a free port, and the meeting port unless it is taken; on both somebody listens now."""
-    asked = {name: at.ask("listen", ports=[0, port], token=token) for name, (at, _) in places.items()}
+    """By host: a free port, and the meeting port if there is one, unless it is taken; somebody listens there now."""
+    ports = [0, port] if port else [0]
+    asked = {name: at.ask("listen", ports=ports, token=token) for name, (at, _) in places.items()}
     return _answers(places, asked, limit_s=_LISTEN_S)
 
 
@@ -73,7 +74,7 @@ def _connect(
     for (sender, receiver), futures in asked.items():
         outcomes = [_outcome(places[sender][0], future) for future in futures]
         if None not in outcomes:
-            fresh, meeting = outcomes
+            fresh, meeting = outcomes[0], outcomes[-1]
             links[sender, receiver] = LinkFacts(
                 sender=sender,
                 receiver=receiver,
@@ -112,7 +113,10 @@ def _measure(
         # Where a host is gone, that is the trouble, and not its links.
         both_there = at.is_there() and places[link.receiver][0].is_there()
         return replace(link, problem=str(error) if both_there else "")
-    return replace(link, datagrams=int(plan["datagrams"]), **held)
+    try:
+        return replace(link, datagrams=int(plan["datagrams"]), **held)
+    except TypeError:
+        return link  # another Tandem, which its host's line says
 
 
 def _answers(

@@ -74,7 +74,8 @@ class Listener:
                     received += data.startswith(self._token[:TICKET_BYTES].encode())
                     overflowed = _overflows(extra) or overflowed
                 if connection in ready:
-                    is_done = bool(connection.recv(1))
+                    connection.recv(1)
+                    is_done = True
             _reply(connection, {"received": received, "overflowed": overflowed})
 
 

@@ -59,7 +59,7 @@ def look(
     """Examine hosts, and the links between them, for training in `folder` there (relative: to the home).
 
     A host or a link that does not answer is told of; it holds nothing up for long. `brief` leaves out the summing of
-    gradients, the loss of packets, and all links but those of neighbours.
+    gradients, the loss of packets, and all links but those of neighbours. With port 0 hosts may meet at any free one.
     """
     needs = Needs.of(recipe)
     plan = _Plan(folder=folder, nic=nic, brief=brief)
@@ -85,7 +85,7 @@ def look(
         places = {name: place for name, place in places.items() if not place[0].lost}
         if len(places) > 1 and not brief:
             with progress.bar("summing gradients"):
-                sums = examine_sums(places, facts, links, gradient_bytes=needs.gradient_bytes)
+                sums = examine_sums(places, facts, links, gradient_bytes=needs.gradient_bytes, nic=nic)
         found = tuple(
             replace(host, problem=host.problem or bedsides[name].lost) for name, host in facts.items()
         )
@@ -139,6 +139,13 @@ def _examine(at: Bedside, host: Host, plan: _Plan) -> HostFacts:
         return replace(facts, disk=disk)
     except NoAnswerError as error:
         return replace(facts, problem=str(error))
+    except (TypeError, KeyError):
+        return _misread(facts, at)
+
+
+def _misread(facts: HostFacts, at: Bedside) -> HostFacts:
+    """A host whose answers have other fields than ours has another Tandem."""
+    return replace(facts, machine=None, misread=at.tandem or "unknown")
 
 
 def _clock(at: Bedside) -> Clock:
@@ -172,6 +179,8 @@ def _place(
             # One alone needs no network, unless it was asked for.
             problem = str(error) if plan.nic or len(first) > 1 else ""
             placed[name] = replace(facts[name], problem=facts[name].problem or problem)
+        except TypeError:
+            placed[name] = _misread(facts[name], bedsides[name])
     return placed
 
 

@@ -3,10 +3,11 @@
 import json
 import os
 import platform
+import runpy
 import shutil
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 
 from tandem import __version__
@@ -72,10 +73,11 @@ def _number(path: Path) -> int:
 
 
 def _torch_version() -> str:
-    try:
-        return version("torch")
-    except PackageNotFoundError:
+    """With its build, as in 2.13.0+cpu, which the package's own data may lack; torch itself takes seconds to load."""
+    found = find_spec("torch")
+    if found is None or found.origin is None:
         return ""
+    return str(runpy.run_path(str(Path(found.origin).with_name("version.py")))["__version__"])
 
 
 def _memory() -> tuple[int, int]:
@@ -111,7 +113,7 @@ def _list_gpus() -> tuple[tuple[Gpu, ...], str]:
 
 def _try_gpus() -> tuple[int, str]:
     """How many torch computes on, tried in a process of its own, which a broken driver may kill or hang."""
-    words = [sys.executable, "-c", _TRY_TORCH]
+    words = [sys.executable, "-P", "-c", _TRY_TORCH]
     try:
         result = subprocess.run(words, capture_output=True, text=True, timeout=_TORCH_S, check=True)  # noqa: S603
         return int(json.loads(result.stdout.splitlines()[-1])), ""

@@ -1,7 +1,9 @@
 """Summing gradients over hosts: who takes part, how much, and how long it takes."""
 
+import os
+import re
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from dataclasses import replace
 from itertools import permutations
 from typing import Any
@@ -18,6 +20,12 @@ _STARTING_S = 40.0
 """How long torch may take to load, and ranks to meet."""
 _PATIENCE = 20
 _PORT_S = 10.0
+_AFTERWARDS_S = 5.0
+"""How long the others may take to tell what they know when one has failed."""
+_SYMPTOM = re.compile(r"tim(ed|e) ?out|took more than|connection (closed|reset)|broken pipe", re.IGNORECASE)
+"""What a rank says when it is another one that failed."""
+_FORWARDED = ("NCCL_", "GLOO_", "TORCH_")
+"""Of this machine's environment, what training hands to its ranks too."""
 
 
 def choose_members(names: Sequence[str], links: Sequence[LinkFacts]) -> list[str]:
@@ -36,8 +44,12 @@ def examine_sums(
     links: Sequence[LinkFacts],
     *,
     gradient_bytes: int,
+    nic: str = "",
 ) -> SumFacts | None:
-    """One rank a host sums as many gradients as the slowest link carries in a moment; None for less than two."""
+    """One rank a host sums as many gradients as the slowest link carries in a moment; None for less than two.
+
+    `nic` is an interface that the person named.
+    """
     members = choose_members(list(places), links)
     if len(members) < 2:
         return None
@@ -53,37 +65,56 @@ def examine_sums(
     most = int(slowest * _GOAL_S / (2 * (len(members) - 1) / len(members)))
     limit_s = _STARTING_S + _PATIENCE * _GOAL_S
     asked = {"gradient_bytes": gradient_bytes, "most_bytes": most, "device": facts.device, "limit_s": limit_s}
+    environments = {name: _environment(hosts[name], nic) for name in members}
     try:
-        return replace(facts, **_run(places, hosts, members, asked))
+        return replace(facts, **_run(places, environments, asked))
     except NoAnswerError as error:
         return replace(facts, problem=str(error))
+    except (TypeError, KeyError):
+        return replace(
+            facts, problem="a host's Tandem answers otherwise than this one: install the same on all."
+        )
 
 
 def _run(
     places: Mapping[str, Place],
-    hosts: Mapping[str, HostFacts],
-    members: Sequence[str],
+    environments: Mapping[str, Mapping[str, str]],
     asked: Mapping[str, Any],
 ) -> Mapping[str, Any]:
-    first, address = places[members[0]]
+    first, address = places[next(iter(environments))]
     meeting = {
-        "WORLD_SIZE": str(len(members)),
+        "WORLD_SIZE": str(len(environments)),
         "LOCAL_RANK": "0",
         "LOCAL_WORLD_SIZE": "1",
         "MASTER_ADDR": address,
         "MASTER_PORT": str(first.get("free port", limit_s=_PORT_S)),
     }
     futures: dict[str, Future[Any]] = {}
-    for rank, name in enumerate(members):
-        environment = {**meeting, "RANK": str(rank), **_interface(hosts[name])}
+    for rank, (name, given) in enumerate(environments.items()):
+        environment = {**given, **meeting, "RANK": str(rank)}
         futures[name] = places[name][0].ask(
             "reduce", environment=environment, asked=asked, limit_s=asked["limit_s"]
         )
-    held = [
-        places[name][0].wait(future, limit_s=asked["limit_s"] + _PORT_S) for name, future in futures.items()
-    ]
+    _wait(list(futures.values()), limit_s=asked["limit_s"] + _PORT_S)
+    held = [places[name][0].wait(future, limit_s=0) for name, future in futures.items()]
     slowest: Mapping[str, Any] = max(held, key=lambda each: each["seconds"])
     return slowest
+
+
+def _wait(futures: Sequence["Future[Any]"], *, limit_s: float) -> None:
+    """Until all have answered; of several failures the one is raised that looks like a cause."""
+    done = wait(futures, timeout=limit_s, return_when=FIRST_EXCEPTION).done
+    if any(future.exception() for future in done):
+        done = wait(futures, timeout=_AFTERWARDS_S).done
+    if failures := [error for future in futures if future in done and (error := future.exception())]:
+        raise min(failures, key=lambda error: _SYMPTOM.search(str(error)) is not None)
+
+
+def _environment(host: HostFacts, nic: str) -> dict[str, str]:
+    """What the person said about interfaces counts more than what was found, and --nic most."""
+    told = {name: value for name, value in os.environ.items() if name.startswith(_FORWARDED)}
+    found = _interface(host)
+    return {**told, **found} if nic else {**found, **told}
 
 
 def _interface(host: HostFacts) -> dict[str, str]:

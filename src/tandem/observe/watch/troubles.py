@@ -10,6 +10,7 @@ from tandem.runlog.event import (
     CheckpointRejected,
     Event,
     EventsDropped,
+    HostRefused,
     StepFinished,
     StopAsked,
     TrainingStarted,
@@ -83,6 +84,8 @@ def _sentence(event: Event) -> str:
             text = (
                 f"rank {event.rank}{where} was lost at start {event.attempt}: {event.reason}; all start again"
             )
+        case HostRefused():
+            text = f"{event.host} is not taken in again: {event.reason}"
         case EventsDropped():
             text = f"records missing from the log: {count(event.count)}"
         case StopAsked():

@@ -18,6 +18,7 @@ from tandem.runlog.event.fact import Event, Unknown
 from tandem.runlog.event.hosts import HostExamined, LinkMeasured
 from tandem.runlog.event.run import (
     EventsDropped,
+    HostRefused,
     RoundStarted,
     RunFinished,
     RunStarted,
@@ -47,6 +48,7 @@ __all__ = [
     "Event",
     "EventsDropped",
     "HostExamined",
+    "HostRefused",
     "LinkMeasured",
     "LossMeasured",
     "RoundStarted",
@@ -69,6 +71,7 @@ EVENTS: tuple[type[Event], ...] = (
     HostExamined,
     LinkMeasured,
     RoundStarted,
+    HostRefused,
     StageStarted,
     StageFinished,
     DataPrepared,

@@ -5,7 +5,15 @@ from dataclasses import dataclass
 
 from tandem.runlog.event.fact import Event
 
-__all__ = ["EventsDropped", "RoundStarted", "RunFinished", "RunStarted", "StopAsked", "WorkersLost"]
+__all__ = [
+    "EventsDropped",
+    "HostRefused",
+    "RoundStarted",
+    "RunFinished",
+    "RunStarted",
+    "StopAsked",
+    "WorkersLost",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +68,14 @@ class RoundStarted(Event):
     """Of the first host, where all meet."""
     interfaces: tuple[str, ...]
     """By which each of them reaches the others; empty where it could not be told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostRefused(Event):
+    """A host that was lost cannot be taken in again, for this reason; it goes on being tried."""
+
+    host: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,12 +28,19 @@ def test_another_tandem_than_here_is_broken_and_both_versions_are_named() -> Non
     assert "b has Tandem 0.0.9, this machine 0.1.0" in line.cure
 
 
-def test_another_torch_than_most_is_broken_but_another_build_is_not() -> None:
-    other = replace(MACHINE, torch="2.12.0")
-    build = replace(MACHINE, torch="2.13.0+cu128")
-    (line,) = bad(host("a"), host("b", machine=build), host("c", machine=other))
-    assert (line.host, line.verdict) == ("c", "broken")
-    assert "torch 2.12.0, the others 2.13.0" in line.cure
+@pytest.mark.parametrize("torch", ["2.12.0+cpu", "2.13.0+cu128", "2.13.0"])
+def test_another_torch_than_most_is_broken_and_so_is_another_build(torch: str) -> None:
+    (line,) = bad(host("a"), host("b"), host("c", machine=replace(MACHINE, torch=torch)))
+    assert (line.host, line.what, line.verdict) == ("c", "versions", "broken")
+    assert f"c has torch {torch}, the others 2.13.0+cpu" in line.cure
+
+
+def test_a_host_whose_answers_cannot_be_read_is_told_with_both_versions() -> None:
+    strange = replace(host("b", machine=None, disk=None, nic=None), clock=None, misread="0.0.9")
+    (line,) = bad(host("a"), strange)
+    assert (line.host, line.what, line.verdict) == ("b", "versions", "broken")
+    assert "Tandem 0.0.9 on b" in line.cure
+    assert "0.1.0 here" in line.cure
 
 
 def test_another_python_is_poor_but_another_patch_is_not() -> None:

@@ -71,6 +71,14 @@ def test_a_closed_meeting_port_alone_is_told_with_its_number() -> None:
     assert next(line.value for line in lines if line.what == "ports") == "to port 29400: timed out"
 
 
+def test_where_hosts_may_meet_anywhere_no_port_is_named() -> None:
+    links = [replace(each, fresh_port="timed out", meeting_port="timed out") for each in [link("a", "b")]]
+    held = replace(examination(links=links), port=0)
+    assert (
+        next(line.value for line in judge_links(held) if line.what == "ports") == "to a free port: timed out"
+    )
+
+
 def test_a_port_that_another_program_has_is_poor() -> None:
     links = [replace(each, meeting_port="taken") if pair[1] == "b" else each for pair, each in mesh().items()]
     assert bad(list(judge_links(examination(links=links)))) == [("b", "ports", "poor")]

@@ -2,6 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 
 from tandem import __version__
 from tandem.errors import TandemError
@@ -19,7 +20,7 @@ def driver(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_machine_knows_its_versions_cores_and_memory() -> None:
     machine = describe_machine(try_gpus=False)
     assert machine.tandem == __version__
-    assert machine.torch
+    assert machine.torch == torch.__version__
     assert machine.cores >= 1
     assert 0 < machine.available_bytes <= machine.memory_bytes
 
@@ -43,6 +44,20 @@ def test_a_driver_without_a_gpu_is_nothing_to_complain_about(
     driver(tmp_path, 'echo "No devices were found"; exit 6', monkeypatch)
     machine = describe_machine(try_gpus=True)
     assert (machine.gpus, machine.gpu_problem) == ((), "")
+
+
+def test_a_file_of_the_folder_is_not_taken_for_a_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    libraries = tmp_path / "libraries"
+    libraries.mkdir()
+    (libraries / "torch.py").write_text("class cuda:\n    is_available = staticmethod(lambda: False)\n")
+    (tmp_path / "json.py").write_text("raise RuntimeError('not this one')\n")
+    monkeypatch.setenv("PYTHONPATH", str(libraries))
+    monkeypatch.chdir(tmp_path)
+    driver(tmp_path, 'echo "NVIDIA L4, 23034, 570.86.15"', monkeypatch)
+    machine = describe_machine(try_gpus=True)
+    assert (machine.usable_gpus, machine.gpu_problem) == (0, "")
 
 
 def test_the_interface_towards_an_address_is_found() -> None:

@@ -67,6 +67,15 @@ def test_datagrams_that_do_not_arrive_are_lost(port: int, monkeypatch: pytest.Mo
     assert measure("127.0.0.1", port, TOKEN, seconds=0.1, datagrams=200)["loss"] == pytest.approx(0.1)
 
 
+def test_a_sender_that_goes_away_ends_the_count(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(json.dumps({"token": TOKEN, "do": "count"}).encode() + b"\n")
+        said = connection.makefile("rb")
+        assert json.loads(said.readline())["port"]
+        connection.shutdown(socket.SHUT_WR)
+        assert json.loads(said.readline()) == {"received": 0, "overflowed": 0}
+
+
 def test_overflows_of_our_own_buffer_are_read_from_what_the_kernel_says() -> None:
     said = [(socket.SOL_SOCKET, 40, (7).to_bytes(4, "little")), (1, 2, b"")]
     assert listener_module._overflows(said) == 7

@@ -1,10 +1,55 @@
-from dataclasses import replace
+import os
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 import pytest
-from tests.unit.launch.doctor.findings import mesh
+from tests.unit.launch.doctor.findings import host, mesh
 
+from tandem.launch.doctor import sums as sums_module
+from tandem.launch.doctor.bedside import Bedside, NoAnswerError
 from tandem.launch.doctor.facts import SumFacts
-from tandem.launch.doctor.sums import choose_members
+from tandem.launch.doctor.sums import choose_members, examine_sums
+
+
+@dataclass
+class Patient:
+    """A host that has one answer to a request to sum; none if it stays silent."""
+
+    answer: Any
+    asked: dict[str, Any] = field(default_factory=dict)
+
+    def ask(self, do: str, **what: Any) -> "Future[Any]":
+        assert do == "reduce"
+        self.asked = what
+        future: Future[Any] = Future()
+        if isinstance(self.answer, str):
+            future.set_exception(NoAnswerError(self.answer))
+        elif self.answer is not None:
+            future.set_result(self.answer)
+        return future
+
+    def wait(self, future: "Future[Any]", *, limit_s: float) -> Any:
+        return future.result(limit_s)
+
+    def get(self, do: str, *, limit_s: float) -> int:  # noqa: ARG002
+        return 4242
+
+
+def summed(*answers: Any, nic: str = "") -> tuple[SumFacts, list[Patient]]:
+    patients = [Patient(answer) for answer in answers]
+    names = "abc"[: len(answers)]
+    places = {
+        name: (cast(Bedside, patient), "10.0.0.1") for name, patient in zip(names, patients, strict=True)
+    }
+    facts = {name: host(name) for name in names}
+    found = examine_sums(places, facts, list(mesh(names).values()), gradient_bytes=400, nic=nic)
+    assert found is not None
+    return found, patients
+
+
+GOOD = {"summed_bytes": 100, "seconds": 2.0}
+LATE = "a: it took more than 60 s."
 
 
 def test_all_hosts_take_part_where_all_connections_are_open() -> None:
@@ -20,6 +65,45 @@ def test_a_host_that_the_others_cannot_reach_is_left_out() -> None:
 
 def test_a_host_without_any_link_is_left_out() -> None:
     assert choose_members("abcd", list(mesh("abc").values())) == ["a", "b", "c"]
+
+
+def test_the_slowest_host_says_how_long_it_takes() -> None:
+    found, _ = summed(GOOD, {**GOOD, "seconds": 3.0})
+    assert (found.seconds, found.problem) == (3.0, "")
+
+
+@pytest.mark.parametrize(
+    "symptom", [LATE, "a: RuntimeError: [gloo] Timed out waiting 60000ms", "a: Connection closed by peer"]
+)
+def test_of_several_failures_the_cause_is_told_and_not_what_followed_from_it(symptom: str) -> None:
+    found, _ = summed(symptom, GOOD, "c: ImportError: libcudart.so.12")
+    assert found.problem == "c: ImportError: libcudart.so.12"
+
+
+def test_a_failure_is_told_though_another_host_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sums_module, "_AFTERWARDS_S", 0.01)
+    assert summed(None, "b: ImportError")[0].problem == "b: ImportError"
+    assert summed(LATE, None)[0].problem == LATE
+
+
+def test_a_host_that_answers_otherwise_breaks_nothing() -> None:
+    assert "install the same" in summed(GOOD, {**GOOD, "seconds": 3.0, "colour": "red"})[0].problem
+    assert "install the same" in summed({"summed_bytes": 3}, GOOD)[0].problem
+
+
+@pytest.mark.parametrize(("nic", "interface"), [("", "ib0"), ("eth0", "eth0")])
+def test_ranks_get_what_training_would_give_them(
+    monkeypatch: pytest.MonkeyPatch, nic: str, interface: str
+) -> None:
+    own = {"NCCL_DEBUG": "INFO", "GLOO_SOCKET_IFNAME": "ib0", "RANK": "7", "HOME": "/home"}
+    monkeypatch.setattr(os, "environ", own)
+    for rank, patient in enumerate(summed(GOOD, GOOD, nic=nic)[1]):
+        environment = patient.asked["environment"]
+        assert environment["NCCL_DEBUG"] == "INFO"
+        assert environment["GLOO_SOCKET_IFNAME"] == interface
+        assert environment["NCCL_SOCKET_IFNAME"] == "=eth0"
+        assert environment["RANK"] == str(rank)
+        assert "HOME" not in environment
 
 
 def test_bus_speed_and_step_time_follow_from_bytes_and_seconds() -> None:
