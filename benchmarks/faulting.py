@@ -187,6 +187,9 @@ def suffer(
         finally:
             _restore(lab, fault.host)
         records = now.records
+        # What a host that died had not sent yet is still on its disk.
+        own = list(read_records(lab.home("h1") / "work" / "runs" / run))
+        records += [each for each in own if isinstance(each.event, StepFinished) and each not in records]
     return _tell(fault, records, code=code, struck_ns=struck_ns, weights=weights(lab, run), alone=alone)
 
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from benchmarks.faulting import FAULTS, Fault, Training, command_of, suffer, tra
 from tandem.lab import Lab
 from tandem.lab.process import processes_in
 from tandem.lab.state import read_state
-from tandem.runlog.event import LinkMeasured, RoundStarted, TrainingStarted
+from tandem.runlog.event import LinkMeasured, RoundStarted, TrainingStarted, WorkersLost
 from tandem.runlog.reader import read_records
 
 pytestmark = pytest.mark.xdist_group("lab")
@@ -79,7 +79,7 @@ def test_every_host_without_the_heads_disk_has_the_data_the_checkpoints_and_its_
 
 def test_bytes_on_the_link_are_those_that_the_gradients_make(lab: Lab, folder: Path) -> None:
     """In a ring of three each host sends four thirds of all gradients in a step."""
-    words = ["model.width=256", "model.feed_forward=1024", "train.max_steps=40", "evaluate.every_steps=null"]
+    words = ["model.width=256", "model.feed_forward=1024", "train.max_steps=20", "evaluate.every_steps=null"]
     with training(lab, folder, "bytes", words) as run:
         run.wait_for(lambda: run.count(RoundStarted) == 1, "the ranks to be started")
         before = [sent_bytes(lab, host) for host in lab.hosts]
@@ -88,7 +88,7 @@ def test_bytes_on_the_link_are_those_that_the_gradients_make(lab: Lab, folder: P
         (started,) = [each.event for each in run.records if isinstance(each.event, TrainingStarted)]
         (round_started,) = [each.event for each in run.records if isinstance(each.event, RoundStarted)]
         links = [each.event for each in run.records if isinstance(each.event, LinkMeasured)]
-    predicted = 40 * started.parameters * 4 * 4 / 3
+    predicted = 20 * started.parameters * 4 * 4 / 3
     assert [late - early for early, late in zip(before, after, strict=True)] == pytest.approx(
         [predicted] * 3, rel=0.05
     )
@@ -97,17 +97,31 @@ def test_bytes_on_the_link_are_those_that_the_gradients_make(lab: Lab, folder: P
     assert len(links) == 6
 
 
-def kill_connection(lab: Lab, host: str) -> None:
-    """End the process that serves the head in a host, as if the connection had broken."""
+def processes_of(lab: Lab, host: str, module: bytes) -> list[int]:
     namespace = read_state(lab.folder).host(host).namespace
-    for each in processes_in(namespace):
-        if b"tandem.launch.far" in command_of(each.pid):
-            os.kill(each.pid, signal.SIGKILL)
+    return [each.pid for each in processes_in(namespace) if module in command_of(each.pid)]
 
 
-@pytest.mark.parametrize("place", ["the head's", "the hosts' own"])
-def test_on_a_shared_disk_everything_is_written_once_also_after_a_connection_broke(
-    place: str, lab: Lab, folder: Path, tmp_path: Path
+def break_connection(lab: Lab, host: str) -> None:
+    for pid in processes_of(lab, host, b"tandem.launch.far"):
+        os.kill(pid, signal.SIGKILL)
+
+
+def ask_to_stop(lab: Lab, host: str) -> None:
+    """As a host does that is shut down: nobody asked the head."""
+    for pid in processes_of(lab, host, b"tandem.cli.rank"):
+        os.kill(pid, signal.SIGTERM)
+
+
+@pytest.mark.parametrize(
+    ("place", "happens", "told"),
+    [
+        ("the head's", break_connection, "its connection broke"),
+        ("the hosts' own", ask_to_stop, "its ranks got SIGTERM"),
+    ],
+)
+def test_on_a_shared_disk_everything_is_written_once_whatever_happens(
+    place: str, happens: Callable[[Lab, str], None], told: str, lab: Lab, folder: Path, tmp_path: Path
 ) -> None:
     run = f"shared-by-{len(place)}"
     words = ["train", "micro.yaml", "--run", f"runs/{run}", "--plain", "--ssh-config", str(lab.ssh_config)]
@@ -120,13 +134,14 @@ def test_on_a_shared_disk_everything_is_written_once_also_after_a_connection_bro
         while not (there / "checkpoints/step-00000020").exists():
             assert process.poll() is None
             time.sleep(0.05)
-        kill_connection(lab, "h2")
+        happens(lab, "h2")
     assert process.returncode == 0
     assert (there / f"checkpoints/step-{STEPS:08d}").is_dir()
     records = list(read_records(folder / "runs" / run))
     starts = [record.event for record in records if isinstance(record.event, TrainingStarted)]
     assert [start.checkpoint_hosts for start in starts] == [("h1",), ("h1",)]
-    assert len([record for record in records if isinstance(record.event, RoundStarted)]) == 2
+    (lost,) = [record.event for record in records if isinstance(record.event, WorkersLost)]
+    assert (lost.host, lost.reason.startswith(told)) == ("h2", True)
     lines = [line for file in there.glob("log/rank-*.jsonl") for line in file.read_bytes().splitlines()]
     assert len(lines) == len(set(lines))
     copies = [
@@ -190,19 +205,6 @@ def test_a_run_goes_on_without_a_host_takes_it_in_again_and_ends_everywhere_at_c
     assert len(steps) == 1
 
 
-def test_ranks_that_are_asked_to_stop_by_another_than_the_head_go_on(
-    lab: Lab, folder: Path, alone: str
-) -> None:
-    def shut_down(now: Training, host: str) -> None:
-        os.kill(now.workers_of(host)[0], signal.SIGTERM)
-
-    fault = Fault(name="shut down", host="h2", strike=shut_down)
-    outcome = suffer(fault, lab, folder, run="shut", at_step=AT_STEP, alone=alone, hosts=2, words=PATIENCE)
-    assert (outcome.exit_code, outcome.starts, outcome.steps_lost) == (0, 2, 0)
-    assert outcome.is_identical
-    assert outcome.told == ["h2: its ranks got SIGTERM"]
-
-
 def test_hosts_whose_head_is_killed_save_and_end(lab: Lab, folder: Path) -> None:
     never = ["train.max_steps=100000", "checkpoint.every_steps=100000", "evaluate.every_steps=100000"]
     with training(lab, folder, "headless", [*never, *PATIENCE], hosts=2) as run:
@@ -238,10 +240,7 @@ def test_what_cannot_work_is_said_in_one_sentence(
 
 def ranks(lab: Lab) -> list[int]:
     """Processes of Tandem's that are left in the hosts."""
-    found = [
-        each.pid for host in lab.hosts for each in processes_in(read_state(lab.folder).host(host).namespace)
-    ]
-    return [pid for pid in found if b"tandem.cli.rank" in command_of(pid)]
+    return [pid for host in lab.hosts for pid in processes_of(lab, host, b"tandem.cli.rank")]
 
 
 def wait_for_end(pid: int) -> None:

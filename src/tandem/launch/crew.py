@@ -202,7 +202,8 @@ class HostCrew:
             )
         for other in self._members.values():
             if other is not member and other.facts and other.facts["identity"] == facts["identity"]:
-                return f"{other.name} and {member.name} are the same host: name it once, with a number of workers."
+                both = " and ".join(name for name in self._members if name in (other.name, member.name))
+                return f"{both} are the same host: name it once, with a number of workers."
         first = next(each for each in self._members.values() if each.facts)
         for what, cure in (("torch", "install the same"), ("device", "leave one out, or give --device cpu")):
             if facts[what] != first.facts[what]:
