@@ -227,9 +227,10 @@ def _tell(
     lost = 0
     if later:
         goes_on_ns = min(time_ns for time_ns, _ in steps if time_ns > later[0]) - struck_ns
-        before = max(event.step for time_ns, event in steps if time_ns < later[0])
+        # Of all ranks: one that was killed had not written down its last steps.
+        made = [event.step for time_ns, event in _moments(records, StepFinished) if time_ns < later[0]]
         begun = [event.step for time_ns, event in _moments(records, TrainingStarted) if time_ns > later[0]]
-        lost = before - min(begun)
+        lost = max(made) - min(begun)
     else:
         times = [struck_ns, *(time_ns for time_ns, _ in steps if time_ns > struck_ns)]
         goes_on_ns = max(after - before for before, after in pairwise(times))
