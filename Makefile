@@ -12,7 +12,7 @@ demo: $(STAMP)
 	$(BIN)/tandem demo
 
 test: $(STAMP)
-	$(BIN)/pytest -n 2 --dist loadgroup $(PYTEST_FLAGS)
+	$(BIN)/pytest -n 3 --dist loadgroup $(PYTEST_FLAGS)
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

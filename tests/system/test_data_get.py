@@ -66,6 +66,10 @@ def publishers() -> Iterator[Publishers]:
         thread.join()
 
 
+# In one test process, or each would make the index for itself.
+with_index = pytest.mark.xdist_group("index")
+
+
 @pytest.fixture(scope="module")
 def index_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache that holds the real index of mtdata, made once: it takes a while."""
@@ -189,6 +193,7 @@ def test_list_as_json_narrowed_by_languages(tmp_path: Path) -> None:
     assert corpora["multi30k"]["pairs"] == {"train": 29_000, "valid": 1_014, "test": 1_000}
 
 
+@with_index
 def test_the_whole_index_is_searched_and_fetched_from(
     publishers: Publishers, index_cache: Path, tmp_path: Path
 ) -> None:
@@ -202,6 +207,7 @@ def test_the_whole_index_is_searched_and_fetched_from(
     assert (tmp_path / name / "train.en").read_text(encoding="utf-8") == "One.\n"
 
 
+@with_index
 def test_the_catalogue_agrees_with_the_index_of_mtdata(index_cache: Path) -> None:
     entries = [json.loads(line) for line in read_index(index_cache)]
     members = {tuple(entry.get("in_paths") or ()) for entry in entries}

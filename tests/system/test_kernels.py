@@ -8,7 +8,8 @@ from pathlib import Path
 
 def test_kernels_are_measured_beside_others(repository: Path, tmp_path: Path) -> None:
     script = repository / "benchmarks" / "kernels.py"
-    options = ["--device", "cpu", "--places", "64", "--parts", "loss", "products", "--out", str(tmp_path)]
+    options = ["--device", "cpu", "--places", "32", "--vocabulary", "64", "--parts", "loss", "products"]
+    options += ["--out", str(tmp_path)]
     done = subprocess.run([sys.executable, script, *options], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     (path,) = tmp_path.iterdir()

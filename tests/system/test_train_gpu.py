@@ -12,7 +12,8 @@ pytestmark = pytest.mark.xdist_group("train")
 
 def test_a_run_and_its_bare_step_are_measured(repository: Path, tmp_path: Path) -> None:
     where = ["--home", str(tmp_path / "home"), "--out", str(tmp_path / "out")]
-    size = ["--presets", "tiny", "--tokens", "512", "--pairs", "600", "--vocabulary", "200", "--steps", "6"]
+    size = ["--presets", "tiny", "--tokens", "128", "--pairs", "300", "--vocabulary", "200", "--steps", "6"]
+    size += ["--set", "model.width=32", "model.heads=2", "model.feed_forward=64"]
     parts = ["--device", "cpu", "--parts", "run", "bare"]
     script = repository / "benchmarks" / "train_gpu.py"
     done = subprocess.run(
