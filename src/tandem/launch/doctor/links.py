@@ -15,7 +15,7 @@ __all__ = ["choose_pairs", "examine_links"]
 
 _ALL_PAIRS = 4
 """Hosts up to which each is measured against each."""
-_LISTEN_S, _CONNECT_S, _MEASURE_S = 10.0, 20.0, 30.0
+_LISTEN_S, _CONNECT_S, _MEASURE_S = 10.0, 20.0, 60.0
 _FULL = {"seconds": 0.8, "datagrams": 2000}
 _BRIEF = {"seconds": 0.3, "datagrams": 0}
 

@@ -8,7 +8,7 @@ import socket
 import statistics
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
@@ -40,14 +40,22 @@ def try_port(address: str, port: int, token: str) -> Outcome:
 
 def measure(address: str, port: int, token: str, *, seconds: float, datagrams: int) -> Mapping[str, float]:
     """Latency, bandwidth and, where datagrams are asked for, the share of them that gets lost."""
-    latency_s = _latency(address, port, token)
-    bytes_per_s = _bandwidth(address, port, token, seconds)
+    latency_s = _twice(lambda: _latency(address, port, token))
+    bytes_per_s = _twice(lambda: _bandwidth(address, port, token, seconds))
     loss = math.nan
     if datagrams:
         # A firewall on this host refuses to send what it would not let through.
         with suppress(OSError):
             loss = _loss(address, port, token, bytes_per_s=bytes_per_s, datagrams=datagrams)
     return {"latency_s": latency_s, "bytes_per_s": bytes_per_s, "loss": loss}
+
+
+def _twice(measured: Callable[[], float]) -> float:
+    """A second chance: on a lossy link, which is to be measured and not given up, one connection may stall."""
+    try:
+        return measured()
+    except OSError:
+        return measured()
 
 
 def _try_once(address: str, port: int, token: str) -> Outcome:

@@ -4,6 +4,7 @@ import socket
 import pytest
 
 from tandem.launch.doctor import listener as listener_module
+from tandem.launch.doctor import sender
 from tandem.launch.doctor.listener import Listener
 from tandem.launch.doctor.sender import measure, try_port
 
@@ -80,3 +81,17 @@ def test_overflows_of_our_own_buffer_are_read_from_what_the_kernel_says() -> Non
     said = [(socket.SOL_SOCKET, 40, (7).to_bytes(4, "little")), (1, 2, b"")]
     assert listener_module._overflows(said) == 7
     assert listener_module._overflows([(socket.SOL_SOCKET, 40, b"")]) == 0
+
+
+def test_a_stream_that_stalls_once_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = iter([TimeoutError("timed out"), 5e6])
+
+    def stalls_once(*_: object) -> float:
+        held = next(tries)
+        if isinstance(held, Exception):
+            raise held
+        return held
+
+    monkeypatch.setattr(sender, "_latency", lambda *_: 0.001)
+    monkeypatch.setattr(sender, "_bandwidth", stalls_once)
+    assert sender.measure("10.0.0.1", 1, "t", seconds=1.0, datagrams=0)["bytes_per_s"] == 5e6
