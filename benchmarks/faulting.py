@@ -30,7 +30,6 @@ __all__ = [
     "suffer",
     "training",
     "weights",
-    "write_recipe",
 ]
 
 _Fact = TypeVar("_Fact", bound=Event)
@@ -39,26 +38,6 @@ _LOOK_S = 0.25
 _TAIL_BYTES = 10_000
 _PATIENCE_S = 240.0
 _NANO = 1e9
-_RECIPE = """
-name: micro
-data:
-  train:
-    - builtin: {{pairs: 1500}}
-  valid:
-    builtin: {{pairs: 50, split: valid}}
-subword: {{vocabulary: 704, max_pieces: 64}}
-batch: {{target_tokens: 512}}
-model: {{preset: tiny, width: 32, heads: 2, encoder_layers: 1, decoder_layers: 1, feed_forward: 64}}
-optim: {{warmup_steps: 10}}
-train: {{max_steps: {steps}}}
-evaluate: {{every_steps: {evaluated}, sentences: 8, probe_pairs: 50, beam: 1}}
-checkpoint: {{every_steps: 20, keep_last: 3}}
-"""
-
-
-def write_recipe(folder: Path, *, steps: int) -> None:
-    """Write a recipe that two cores train on at dozens of steps a second."""
-    (folder / "micro.yaml").write_text(_RECIPE.format(steps=steps, evaluated=steps // 2))
 
 
 @dataclass(slots=True, kw_only=True)

@@ -16,7 +16,8 @@ from rich.table import Table
 # A script sees its own folder only, and its siblings are imported by their full name.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.faulting import FAULTS, Outcome, suffer, training, weights, write_recipe
+from benchmarks.faulting import FAULTS, Outcome, suffer, training, weights
+from benchmarks.killing import write_recipe
 from benchmarks.machine import command_line, describe_machine, machine_slug
 from benchmarks.program import BENCH
 
@@ -46,7 +47,7 @@ def main() -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     machine = describe_machine({})
-    write_recipe(folder, steps=_STEPS)
+    write_recipe(folder, steps=_STEPS, saved=_SAVED)
     moments = random.Random(options.seed)  # noqa: S311
     outcomes: list[Outcome] = []
     with Lab.up(folder / "lab", hosts=3, rate="1gbit") as lab:

@@ -36,7 +36,7 @@ model: {{preset: tiny, width: 32, heads: 2, encoder_layers: 1, decoder_layers: 1
 optim: {{warmup_steps: 10}}
 train: {{max_steps: {steps}}}
 evaluate: {{every_steps: {evaluated}, sentences: 8, probe_pairs: 50, beam: 1}}
-checkpoint: {{every_steps: 5, keep_last: 3}}
+checkpoint: {{every_steps: {saved}, keep_last: 3}}
 """
 
 
@@ -50,9 +50,9 @@ class Kill:
     """Whether a half-written checkpoint lay there right after it."""
 
 
-def write_recipe(folder: Path, *, steps: int) -> None:
-    """Write a recipe that two cores train on at dozens of steps a second."""
-    (folder / "micro.yaml").write_text(_RECIPE.format(steps=steps, evaluated=steps // 2))
+def write_recipe(folder: Path, *, steps: int, saved: int = 5) -> None:
+    """Write a recipe that two cores train on at dozens of steps a second, with a checkpoint every `saved` steps."""
+    (folder / "micro.yaml").write_text(_RECIPE.format(steps=steps, evaluated=steps // 2, saved=saved))
 
 
 def train_alone(folder: Path, run: str, how: Sequence[str]) -> None:

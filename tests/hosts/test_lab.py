@@ -88,14 +88,6 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
 """
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _able() -> None:
-    if sys.platform != "linux" or os.geteuid() != 0:
-        pytest.skip("a lab needs root on Linux")
-    if not (shutil.which("ip") and shutil.which("sshd", path="/usr/sbin:/sbin:/usr/bin")):
-        pytest.skip("a lab needs iproute2 and openssh-server")
-
-
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with Lab.up(tmp_path_factory.mktemp("labs") / "a lab", hosts=3) as lab:

@@ -1,6 +1,5 @@
 """Training under mpirun over two hosts, each with a disk of its own."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -34,10 +33,6 @@ AT_HOME = ["sh", "-c", 'cd "$HOME" && exec "$@"', "sh"]
 
 @pytest.fixture(scope="module", autouse=True)
 def _able() -> None:
-    if sys.platform != "linux" or os.geteuid() != 0:
-        pytest.skip("a lab needs root on Linux")
-    if not (shutil.which("ip") and shutil.which("sshd", path="/usr/sbin:/sbin:/usr/bin")):
-        pytest.skip("a lab needs iproute2 and openssh-server")
     if not shutil.which("mpirun"):
         pytest.skip("needs mpirun (Debian: openmpi-bin)")
 

@@ -2,7 +2,6 @@
 
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from benchmarks.faulting import FAULTS, Fault, Training, command_of, suffer, training, weights, write_recipe
+from benchmarks.faulting import FAULTS, Fault, Training, command_of, suffer, training, weights
+from benchmarks.killing import write_recipe
 
 from tandem.lab import Lab
 from tandem.lab.process import processes_in
@@ -26,14 +26,6 @@ AT_STEP = 30
 PATIENCE = ("--host-timeout", "6")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _able() -> None:
-    if sys.platform != "linux" or os.geteuid() != 0:
-        pytest.skip("a lab needs root on Linux")
-    if not (shutil.which("ip") and shutil.which("sshd", path="/usr/sbin:/sbin:/usr/bin")):
-        pytest.skip("a lab needs iproute2 and openssh-server")
-
-
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with Lab.up(tmp_path_factory.mktemp("labs") / "lab", hosts=3, rate="1gbit") as lab:
@@ -43,7 +35,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("head")
-    write_recipe(folder, steps=STEPS)
+    write_recipe(folder, steps=STEPS, saved=20)
     return folder
 
 

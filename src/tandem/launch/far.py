@@ -234,10 +234,19 @@ def _identify() -> str:
 
 def _name_disk(folder: Path) -> str:
     """A name for the disk that this folder is on, the same for every host that shares it."""
-    place = folder / ".disk"
-    with suppress(FileExistsError), place.open("x") as file:
-        file.write(token_hex(8))
-    return place.read_text()
+    place, name = folder / ".disk", token_hex(8)
+    try:
+        with place.open("x") as file:
+            file.write(name)
+    except FileExistsError:
+        # Another host may be about to write it; one that died before it did is made up for.
+        end_s = time.monotonic() + BEAT_S
+        while not (held := place.read_text()) and time.monotonic() < end_s:
+            time.sleep(BEAT_S / 100)
+        name = held or name
+        if not held:
+            place.write_text(name)
+    return name
 
 
 def _route(message: Message) -> Message:

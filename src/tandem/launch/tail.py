@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -94,4 +95,5 @@ class Collector:
         self._unsaved.clear()
 
     def _place(self, disk: str) -> Path:
-        return self._folder / f".from-{disk}.json"
+        # A name that a host gave is no path.
+        return self._folder / f".from-{re.sub('[^A-Za-z0-9.-]', '_', disk)}.json"
