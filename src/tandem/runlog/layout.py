@@ -23,8 +23,12 @@ class RunLayout:
         return self.log / f"rank-{rank:05d}.jsonl"
 
     def host_log(self, host: str) -> Path:
-        """Log of the sampler of one host."""
-        return self.log / f"host-{re.sub('[^A-Za-z0-9.-]', '_', host)}.jsonl"
+        """Log of whatever watches over the ranks of one host."""
+        return self.log / f"host-{_safe(host)}.jsonl"
+
+    def samples_log(self, host: str) -> Path:
+        """Log of what the sampler of one host saw once a second."""
+        return self.log / f"samples-{_safe(host)}.jsonl"
 
     @property
     def report(self) -> Path:
@@ -40,3 +44,7 @@ class RunLayout:
     def tensorboard(self) -> Path:
         """Folder of the curves that TensorBoard shows."""
         return self.folder / "tensorboard"
+
+
+def _safe(host: str) -> str:
+    return re.sub("[^A-Za-z0-9.-]", "_", host)

@@ -148,10 +148,13 @@ def _numbers(value: Any) -> dict[str, float]:
     return {name: _number(held) for name, held in _object(value).items()}
 
 
-def _texts(value: Any) -> tuple[str, ...]:
-    if type(value) is not list:
-        raise TypeError("a list is needed")
-    return tuple(map(_text, value))
+def _list_of(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def read_all(value: Any) -> tuple[Any, ...]:
+        if type(value) is not list:
+            raise TypeError("a list is needed")
+        return tuple(map(read, value))
+
+    return read_all
 
 
 _READERS: dict[Any, Callable[[Any], Any]] = {
@@ -159,7 +162,9 @@ _READERS: dict[Any, Callable[[Any], Any]] = {
     bool: _flag,
     int: _integer,
     float: _number,
-    tuple[str, ...]: _texts,
+    tuple[str, ...]: _list_of(_text),
+    tuple[int, ...]: _list_of(_integer),
+    tuple[float, ...]: _list_of(_number),
     Mapping[str, int]: _counts,
     Mapping[str, float]: _numbers,
     Mapping[str, JsonValue]: _object,

@@ -13,7 +13,7 @@ from tandem.runlog.layout import RunLayout
 from tandem.runlog.logfile import LogFile
 from tandem.runlog.record import Record, to_line
 
-__all__ = ["FileLog", "NullLog", "RunLog", "open_host_log", "open_rank_log"]
+__all__ = ["FileLog", "NullLog", "RunLog", "open_host_log", "open_rank_log", "open_samples_log"]
 
 _QUEUED = 10_000
 _BATCH = 1_000
@@ -148,5 +148,10 @@ def open_rank_log(run_folder: Path, rank: int) -> FileLog:
 
 
 def open_host_log(run_folder: Path, host: str) -> FileLog:
-    """Log of the sampler of one host."""
+    """Log of whatever watches over the ranks of one host."""
     return FileLog(LogFile(RunLayout(run_folder).host_log(host)), host=host)
+
+
+def open_samples_log(run_folder: Path, host: str) -> FileLog:
+    """Log of the sampler of one host."""
+    return FileLog(LogFile(RunLayout(run_folder).samples_log(host)), host=host)

@@ -17,6 +17,8 @@ TYPES = {
     "float": "number",
     "bool": "true or false",
     "tuple[str, ...]": "list of strings",
+    "tuple[int, ...]": "list of integers",
+    "tuple[float, ...]": "list of numbers",
     "Mapping[str, int]": "object of integers",
     "Mapping[str, float]": "object of numbers",
 }

@@ -1,5 +1,6 @@
 """Events of evaluation: losses, scores and samples of the model after a step."""
 
+import math
 from dataclasses import dataclass
 
 from tandem.runlog.event.fact import Event
@@ -9,6 +10,7 @@ __all__ = [
     "EvaluationStarted",
     "LossMeasured",
     "SampleTranslated",
+    "ScoreImported",
     "TranslationScored",
 ]
 
@@ -48,6 +50,10 @@ class TranslationScored(Event):
     hypotheses: str
     """File in the run folder that keeps the translations; empty where it could not be written."""
     duration_s: float
+    bleu_low: float = math.nan
+    """Lower end of the 95 % interval of BLEU, by resampling sentences; nan where it was not made."""
+    bleu_high: float = math.nan
+    """Upper end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +67,19 @@ class SampleTranslated(Event):
     source: str
     reference: str
     hypothesis: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreImported(Event):
+    """A number that another tool called a score; it is no BLEU of ours, and need not be one at all."""
+
+    step: int
+    set: str
+    name: str
+    """As that tool calls it."""
+    value: float
+    meaning: str
+    """What it really is, as far as is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tandem.runlog.event.fact import Event
 
-__all__ = ["HostExamined", "LinkMeasured"]
+__all__ = ["HostDescribed", "HostExamined", "HostSampled", "LinkMeasured"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,3 +50,54 @@ class LinkMeasured(Event):
     """Share of paced datagrams that did not arrive."""
     datagrams: int
     """How many of them were sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostDescribed(Event):
+    """The sampler of a host began; what it samples keeps this order."""
+
+    cores: int
+    """That a process may use."""
+    memory_bytes: int
+    gpus: tuple[str, ...]
+    """Names of the GPUs."""
+    gpu_memory_bytes: tuple[int, ...]
+    gpu_power_limit_w: tuple[float, ...]
+    interfaces: tuple[str, ...]
+    """Network interfaces; `lo` carries what ranks of one host send each other."""
+    interface_bits_per_s: tuple[int, ...]
+    """As agreed with the switch; 0 where it is not known."""
+    disk: str
+    """Device that holds the run folder; empty where it could not be told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSampled(Event):
+    """What a host did in about the last second; lists are in the order of HostDescribed, and nan is not known."""
+
+    seconds: float
+    """Since the sample before, by the host's own clock."""
+    cpu: float
+    """Share of all cores that was busy."""
+    memory_bytes: int
+    """In use, caches not counted."""
+    disk_free_bytes: int
+    """In the run folder."""
+    disk_read_bytes_per_s: float
+    disk_written_bytes_per_s: float
+    gpu_utilisation: tuple[float, ...]
+    """Share of the time in which some kernel ran, waiting ones included."""
+    gpu_memory_bytes: tuple[int, ...]
+    gpu_power_w: tuple[float, ...]
+    gpu_clock_mhz: tuple[float, ...]
+    gpu_temperature_c: tuple[float, ...]
+    gpu_throttled: tuple[str, ...]
+    """Why the clock is held down, as `power` or `heat`; empty where it is not."""
+    received_bytes_per_s: tuple[float, ...]
+    sent_bytes_per_s: tuple[float, ...]
+    packets_per_s: tuple[float, ...]
+    """Both directions."""
+    dropped: tuple[int, ...]
+    """Packets that the interface dropped or got damaged in this time, both directions."""
+    retransmitted: int
+    """TCP segments that the host sent again in this time."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tandem.artefact import JsonValue
 from tandem.runlog.event.fact import Event
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "HostRefused",
     "RoundStarted",
     "RunFinished",
+    "RunImported",
     "RunStarted",
     "StopAsked",
     "WorkersLost",
@@ -30,6 +32,22 @@ class RunStarted(Event):
     python: str
     torch: str
     """Empty where the work needs no torch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunImported(Event):
+    """The run was trained by another tool; what follows was read from files that it left."""
+
+    tool: str
+    """`openseq2seq` or `tensorboard`."""
+    files: tuple[str, ...]
+    """Names of the files that were read."""
+    times: str
+    """`wall`: the files have times; `steps`: times of the records are sums of step times; `none`: they mean nothing."""
+    step_kind: str
+    """Of StepFinished: `each` for single steps, `mean` where one stands for the steps since the one before."""
+    facts: Mapping[str, JsonValue]
+    """What the tool said of itself, and what its user has seen, by name; docs/import.md lists the names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

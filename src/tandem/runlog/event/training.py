@@ -5,7 +5,15 @@ from dataclasses import dataclass
 
 from tandem.runlog.event.fact import Event
 
-__all__ = ["BatchFitted", "BatchSplit", "StepFinished", "TrainingFinished", "TrainingStarted"]
+__all__ = [
+    "BatchFitted",
+    "BatchSplit",
+    "DeviceMeasured",
+    "ExchangeProbed",
+    "StepFinished",
+    "TrainingFinished",
+    "TrainingStarted",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +55,10 @@ class TrainingStarted(Event):
     """Host that had the checkpoint; empty for a new training."""
     checkpoint_hosts: tuple[str, ...] = ()
     """Hosts on whose disks checkpoints are written, that of rank 0 first."""
+    flops_per_target_token: float = 0.0
+    """Operations of forward and backward that one needs, its share of the source included; 0: not counted."""
+    gradient_bytes: int = 0
+    """Bytes of gradients, as they are summed over ranks; 0: not counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +85,35 @@ class StepFinished(Event):
     """Seconds of this rank in data, forward, backward, exchange, optimizer and other."""
     split: int
     """Batches of this rank that had to be split for lack of memory."""
+    sent_bytes: int = 0
+    """That this rank gave to be summed over ranks; how many cross a link depends on the way they are summed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangeProbed(Event):
+    """The batches of a step were also done without any exchange, and nothing was learnt from that.
+
+    Both were begun by all ranks at once. Their difference, on the slowest rank, is what the exchange costs.
+    """
+
+    step: int
+    synchronised_s: float
+    """Forward, backward and exchange of the step itself."""
+    unsynchronised_s: float
+    """Forward and backward of the same batches alone."""
+    exchange_s: float
+    """Of the step itself: how long this rank waited after its backward. A lower bound of what the exchange costs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceMeasured(Event):
+    """How fast a rank's device multiplies large matrices, in the precision of training, all ranks at once."""
+
+    device: str
+    precision: str
+    flops_per_s: float
+    duration_s: float
+    """What measuring took."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

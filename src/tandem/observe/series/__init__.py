@@ -1,0 +1,1 @@
+"""Series: a run's logs folded into columns."""
