@@ -81,7 +81,7 @@ def take_apart(step: Callable[[], object], *, steps: int, device: torch.device) 
     """Return the milliseconds of an average step by class, and the kernels that take longest; call it warm."""
     on_gpu = device.type == "cuda"
     activity = ProfilerActivity.CUDA if on_gpu else ProfilerActivity.CPU
-    with profile(activities=[activity]) as seen:
+    with profile(activities=[activity], acc_events=True) as seen:
         for _ in range(steps):
             step()
         if on_gpu:

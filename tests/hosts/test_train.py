@@ -1,6 +1,7 @@
 """Training over real ssh between the hosts of a lab, which share no disk unless a test says so."""
 
 import os
+import re
 import select
 import signal
 import subprocess
@@ -80,6 +81,7 @@ def test_bytes_on_the_link_are_those_that_the_gradients_make(lab: Lab, folder: P
         (started,) = [each.event for each in run.records if isinstance(each.event, TrainingStarted)]
         (round_started,) = [each.event for each in run.records if isinstance(each.event, RoundStarted)]
         links = [each.event for each in run.records if isinstance(each.event, LinkMeasured)]
+        printed = run.output.read_text()
     predicted = 20 * started.parameters * 4 * 4 / 3
     assert [late - early for early, late in zip(before, after, strict=True)] == pytest.approx(
         [predicted] * 3, rel=0.05
@@ -87,6 +89,8 @@ def test_bytes_on_the_link_are_those_that_the_gradients_make(lab: Lab, folder: P
     assert round_started.workers == {"h1": 1, "h2": 1, "h3": 1}
     assert round_started.interfaces == ("eth0", "eth0", "eth0")
     assert len(links) == 6
+    for rank, host in enumerate(lab.hosts):
+        assert re.search(rf"^{host}, rank {rank}: started .* on {host} as process", printed, re.MULTILINE)
 
 
 def processes_of(lab: Lab, host: str, module: bytes) -> list[int]:

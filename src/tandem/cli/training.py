@@ -77,7 +77,7 @@ def train_here(recipe: "Recipe", run: Path, how: How) -> "WatchState":
                     restarts=how.restarts,
                     progress=lambda: (newest_step(run), crew.newest_step),
                 )
-                state, signals = _follow(supervisor, run, console, plain=how.plain)
+                state, signals = _follow(supervisor, run, console, how=how)
             reason = f"stopped by {signals[0].name}" if signals else "completed"
         except TandemError as error:
             reason = f"failed: {error}"
@@ -269,20 +269,23 @@ def _stopping(supervisor: "Supervisor") -> Iterator[list[signal.Signals]]:
 
 
 def _follow(
-    supervisor: "Supervisor", run: Path, console: "Console", *, plain: bool
+    supervisor: "Supervisor", run: Path, console: "Console", *, how: How
 ) -> tuple["WatchState", list[signal.Signals]]:
     """Start the workers, show what they do, and wait for their end; also gives the signals that came meanwhile."""
     if (step := newest_step(run)) is not None:
         console.print(f"{near(run)} goes on at step {step:,}.", markup=False)
     with _stopping(supervisor) as signals:
-        return _show_work(supervisor, run, console, plain=plain), signals
+        return _show_work(supervisor, run, console, how=how), signals
 
 
-def _show_work(supervisor: "Supervisor", run: Path, console: "Console", *, plain: bool) -> "WatchState":
+def _show_work(supervisor: "Supervisor", run: Path, console: "Console", *, how: How) -> "WatchState":
+    from tandem.observe.sinks.printed import PrintedSink
     from tandem.observe.sinks.tensorboard import TensorBoardSink
     from tandem.observe.watch import follow_run
 
     since_ns = time.time_ns()
+    # Of several hosts nobody can look at all files.
+    printed = [PrintedSink(run, console)] if how.hosts is not None else []
     supervisor.start()
     try:
         with TensorBoardSink(run / "tensorboard") as curves:
@@ -291,8 +294,8 @@ def _show_work(supervisor: "Supervisor", run: Path, console: "Console", *, plain
                 console=console,
                 until=lambda: supervisor.is_done,
                 since_ns=since_ns,
-                plain=plain,
-                sinks=[curves],
+                plain=how.plain,
+                sinks=[curves, *printed],
             )
     finally:
         # Also where the display failed: a run does not end because nobody can see it.
