@@ -36,6 +36,7 @@ model: {{preset: tiny, width: 32, heads: 2, encoder_layers: 1, decoder_layers: 1
 optim: {{warmup_steps: 10}}
 train: {{max_steps: {steps}}}
 evaluate: {{every_steps: {evaluated}, sentences: 8, probe_pairs: 50, beam: 1}}
+telemetry: {{report: false}}
 checkpoint: {{every_steps: {saved}, keep_last: 3}}
 """
 

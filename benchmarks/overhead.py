@@ -1,4 +1,4 @@
-"""Measures what the run log, the phase clock and checkpoints cost a training step: on against off, in one process."""
+"""Measures what log, phase clock, checkpoints, samples and probes cost a training step: on against off."""
 
 import argparse
 import json
@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tandem.cli.bars import Bars
-from tandem.config import EvaluateSection, Recipe, load_recipe
+from tandem.config import EvaluateSection, Recipe, TelemetrySection, load_recipe
 from tandem.data.prepare import prepare
 from tandem.data.workers import cores
 from tandem.progress import Progress
@@ -39,7 +39,7 @@ from benchmarks.switched import Side, SwitchedTrainer
 _HOME = BENCH / "overhead"
 _RESULTS = Path(__file__).parent / "results"
 _BUSY = 0.5
-_LIMIT = 0.02
+_LIMIT, _TELEMETRY_LIMIT = 0.02, 0.01
 _WARM_STEPS = 20
 _BLOCK_S = 2.0
 _WRITES_A_BLOCK = 2.0
@@ -50,6 +50,8 @@ _DRAWS = 200_000
 _USUAL_STEPS = EvaluateSection().every_steps or 1000
 """From one checkpoint to the next, where a recipe says nothing."""
 _INTERVALS_STEPS = (100, _USUAL_STEPS, 10_000)
+_PROBE_STEPS = TelemetrySection().probe_steps or 500
+"""From one probe to the next, where a recipe says nothing."""
 
 # Log and clock cost a step the same whatever the model, so the shortest steps show the largest share.
 _DEFAULTS = {
@@ -60,7 +62,9 @@ _DEFAULTS = {
 OFF, ON = Side(name="off"), Side(name="on", log=True, clock=True, checkpoint=True)
 PARTS = (Side(name="log", log=True), Side(name="clock", clock=True), Side(name="checkpoint", checkpoint=True))
 PLACEBO = Side(name="off again")
-SIDES = (OFF, PLACEBO, *PARTS, ON)
+PROBE = Side(name="probe", probe=True)
+TELEMETRY = Side(name="telemetry", log=True, clock=True, samples=True, probe=True)
+SIDES = (OFF, PLACEBO, *PARTS, ON, Side(name="samples", samples=True), PROBE, TELEMETRY)
 
 _DEFINITIONS = {
     "block": "the same updates each time, through the trainer's own loop; seconds from before the first step until the "
@@ -73,13 +77,20 @@ _DEFINITIONS = {
     "clock": "off, but with the phase clock",
     "checkpoint": "off, but with a checkpoint at the block's first step: copied then, written in the background with "
     "checksums, old ones removed",
-    "on": "all three, as in a real run; displays and TensorBoard are other processes, and not counted",
+    "on": "log, clock and checkpoint; displays and TensorBoard are other processes, and not counted",
+    "samples": "off, but with a sampler beside it once a second, which was started before the block",
+    "probe": "off, but the block's first step is also done without exchange, as a run on several ranks does now and "
+    "then; what waiting for other ranks costs then is not in it",
+    "telemetry": "log, clock, samples and probe together",
     "shares": "of step time. mean: sum over rounds of (side - off) / sum of off; median: over rounds, of side / off, "
     "less 1; low, high: 95 % interval of the mean, from rounds drawn anew with replacement, widened for few rounds",
     "checkpoint_s": "seconds of training that a checkpoint costs, those that it blocks and those that steps are slower "
     "while it is written: checkpoint - off",
     "at_interval": "share of step time with a checkpoint every so many steps. Log and clock cost each step; a "
     "checkpoint costs the same however rare: ((on - checkpoint) + (checkpoint - off) * steps_a_block / interval) / off",
+    "telemetry_at_interval": "share of step time with a probe every so many steps: "
+    "((telemetry - probe) + (probe - off) * steps_a_block / interval) / off",
+    "is_telemetry_under_limit": "whether the whole interval of that lies under 1 % at the usual interval",
     "is_under_limit": "whether the whole interval at usual_interval lies under 2 %; nothing is said where the interval "
     "of `off again` is not within 2 % of zero",
     "written": "blocked_s and write_s as the run log tells them, mean over the blocks of `on`; log_close_s: mean "
@@ -187,6 +198,10 @@ def _figures(blocks: Blocks, *, steps: int) -> dict[str, object]:
     for name, share in shares.items():
         share["median"] = round(float(np.median(blocks[name] / off) - 1), 5)
     at = {each: _share(on - checkpoint + (checkpoint - off) * steps / each, off) for each in _INTERVALS_STEPS}
+    watched, probe = blocks[TELEMETRY.name], blocks[PROBE.name]
+    telemetry = {
+        each: _share(watched - probe + (probe - off) * steps / each, off) for each in (100, _PROBE_STEPS)
+    }
     return {
         "rounds": len(off),
         "steps_a_block": steps,
@@ -196,6 +211,11 @@ def _figures(blocks: Blocks, *, steps: int) -> dict[str, object]:
         "at_interval": at,
         "usual_interval": _USUAL_STEPS,
         "is_under_limit": _judge(at[_USUAL_STEPS], placebo=shares[PLACEBO.name]),
+        "telemetry_at_interval": telemetry,
+        "usual_probe_interval": _PROBE_STEPS,
+        "is_telemetry_under_limit": _judge(
+            telemetry[_PROBE_STEPS], placebo=shares[PLACEBO.name], limit=_TELEMETRY_LIMIT
+        ),
     }
 
 
@@ -215,11 +235,11 @@ def _widening(rounds: int) -> float:
     return float(student / NormalDist().inv_cdf(0.975) * math.sqrt(rounds / (rounds - 1)))
 
 
-def _judge(share: Mapping[str, float], *, placebo: Mapping[str, float]) -> str:
-    is_sharp = placebo["low"] > -_LIMIT and placebo["high"] < _LIMIT
-    if is_sharp and share["high"] < _LIMIT:
+def _judge(share: Mapping[str, float], *, placebo: Mapping[str, float], limit: float = _LIMIT) -> str:
+    is_sharp = placebo["low"] > -limit and placebo["high"] < limit
+    if is_sharp and share["high"] < limit:
         return "yes"
-    if is_sharp and share["low"] > _LIMIT:
+    if is_sharp and share["low"] > limit:
         return "no"
     return "cannot tell: measure longer, with nothing else on the machine"
 
@@ -270,21 +290,26 @@ def _print_table(result: Mapping[str, Any]) -> None:
         column.justify = "right"
     block, shares, written = result["steps_a_block"], result["shares"], result["written"]
     for name, share in shares.items():
-        every = f", every {block} steps" if name in {"checkpoint", "on"} else ""
+        is_rare = name in {"checkpoint", "on", "probe", "telemetry"}
+        every = f", every {block} steps" if is_rare else ""
         table.add_row(f"{name}{every}", *_percent(share), f"{share['median']:.2%}")
     for each, share in result["at_interval"].items():
         table.add_row(f"on, every {each} steps *", *_percent(share), "")
+    for each, share in result["telemetry_at_interval"].items():
+        table.add_row(f"telemetry, a probe every {each} steps *", *_percent(share), "")
     console = Console(highlight=False)
     console.print(table)
     setting, cost = result["setting"], _milliseconds(result["checkpoint_s"])
     size_mb, took = written["bytes"] / 1e6, _milliseconds(written)
     where = f"{setting['preset']} on {setting['device']}"
+    watching = f"telemetry under {_TELEMETRY_LIMIT:.0%} with a probe every {_PROBE_STEPS} steps"
     lines = [
-        "every: steps from one checkpoint to the next; * derived from the rows above",
+        "every: steps from one checkpoint or probe to the next; * derived from the rows above",
         f"{where}, {result['rounds']} rounds: {1e3 * result['step_s']:.1f} ms a step",
         f"a checkpoint of {size_mb:,.0f} MB costs {cost['mean']} ms of training ({cost['low']} to {cost['high']})",
         f"it blocks for {took['blocked_s']} ms, and is written in {took['write_s']} ms",
         f"under {_LIMIT:.0%} with a checkpoint every {_USUAL_STEPS} steps: {result['is_under_limit']}",
+        f"{watching}: {result['is_telemetry_under_limit']}",
     ]
     for line in lines:
         console.print(line, soft_wrap=True)

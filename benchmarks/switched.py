@@ -1,19 +1,24 @@
-"""One rank as a run builds it, whose run log, phase clock and checkpoints can be turned off for a block of steps."""
+"""One rank as a run builds it, whose log, clock, checkpoints, samples and probes can be turned off for a block."""
 
+import math
 import time
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
 from tandem.checkpoint.store import CheckpointStore
-from tandem.config import CheckpointSection, Recipe
+from tandem.config import CheckpointSection, Recipe, TelemetrySection
 from tandem.data.batches.shape import BatchShape
 from tandem.data.batches.stream import BatchStream
-from tandem.parallel.world import open_world
+from tandem.parallel.world import SoloWorld, open_world
 from tandem.runlog.event import Event
+from tandem.runlog.layout import RunLayout
+from tandem.runlog.reader import read_records
 from tandem.runlog.writer import NullLog, RunLog, open_rank_log
 from tandem.telemetry.clock import Phase, PhaseClock
+from tandem.telemetry.sampler.child import sampling
 from tandem.train.asked import Signals
 from tandem.train.assemble import (
     Options,
@@ -31,12 +36,14 @@ from tandem.train.learner import Learner
 from tandem.train.loop import Run, run_training
 from tandem.train.memory import keep_freed_memory
 from tandem.train.meter import LAG_STEPS, Meter
+from tandem.train.probe import ExchangeProbe
 from tandem.train.state import TrainState
 from tandem.train.way import choose_way, record_way
 
 __all__ = ["Side", "SwitchedTrainer"]
 
 _TIMEOUT_S = 60.0
+_LOOK_S = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +54,10 @@ class Side:
     log: bool = False
     clock: bool = False
     checkpoint: bool = False
+    samples: bool = False
+    """Of the host, by a process beside this one."""
+    probe: bool = False
+    """The first step is rehearsed without exchange, as with other ranks."""
 
 
 class _SwitchLog:
@@ -62,6 +73,13 @@ class _SwitchLog:
         self.current.close()
 
 
+class _FirstStep(ExchangeProbe):
+    """A probe of the step that it is told, and of no other."""
+
+    def is_due(self, step: int) -> bool:
+        return self._world.size > 1 and step == self._every_steps
+
+
 class _NoClock(PhaseClock):
     """A clock that does nothing."""
 
@@ -73,6 +91,15 @@ class _NoClock(PhaseClock):
 
     def phase(self, name: Phase) -> AbstractContextManager[None]:  # type: ignore[override]  # noqa: ARG002
         return nullcontext()
+
+    def aside(self) -> AbstractContextManager[None]:  # type: ignore[override]
+        return nullcontext()
+
+    def stamp(self) -> None:
+        pass
+
+    def seconds(self, start: object, stop: object) -> float:  # noqa: ARG002
+        return math.nan
 
     def finish(self, step: int) -> None:
         pass
@@ -153,6 +180,10 @@ class SwitchedTrainer:
     def train(self, side: Side, steps: int) -> float:
         """Train one block; returns its seconds, until its events and its checkpoint are on the disk."""
         self.blocks += 1
+        with self._sampling() if side.samples else nullcontext():
+            return self._train(side, steps)
+
+    def _train(self, side: Side, steps: int) -> float:
         # A checkpoint is due at the first step, so that its write has the rest of the block to slow down.
         state = replace(self.start, step=self.blocks * steps - 1)
         with _open_stream(self.place, self.data, self.shape, state) as stream:
@@ -169,6 +200,18 @@ class SwitchedTrainer:
             self.log_close_s.append(ended - trained)
         return ended - begun
 
+    @contextmanager
+    def _sampling(self) -> Iterator[None]:
+        """Starting the sampler is no part of a block: it is done once a run."""
+        folder = self.log_folder(self.blocks)
+        with sampling(folder, every_s=TelemetrySection().sample_seconds or 1.0, gpus=[]):
+            end_s = time.monotonic() + _TIMEOUT_S
+            while not (RunLayout(folder).log.exists() and list(read_records(folder))):
+                if time.monotonic() > end_s:
+                    raise SystemExit("the sampler writes nothing")
+                time.sleep(_LOOK_S)
+            yield
+
     def time_write(self) -> float:
         """Seconds that a checkpoint takes with nothing beside it."""
         begun = time.perf_counter()
@@ -182,6 +225,9 @@ class SwitchedTrainer:
 
     def _build_block(self, side: Side, stream: BatchStream, *, first: int, steps: int) -> Run:
         run = self.timed if side.clock else self.untimed
+        # A rehearsal needs no other ranks: they are waited for, but do not slow the passes down.
+        pair = SoloWorld(device=self.place.world.device, size=2 if side.probe else 1)
+        run.step._probe = _FirstStep(pair, clock=run.clock, every_steps=first + 1)  # noqa: SLF001
         limit = run.recipe.train.model_copy(update={"max_steps": first + steps})
         keeper: dict[str, Any] = {each.name: getattr(run.keeper, each.name) for each in fields(Keeper)}
         keeper["rules"] = CheckpointSection(every_steps=steps if side.checkpoint else None)

@@ -64,6 +64,7 @@ def build_learner(
     precision: PrecisionName = "fp32",
     model: dict[str, Any] | None = None,
     optim: dict[str, Any] | None = None,
+    probe_steps: int | None = None,
 ) -> Learner:
     """All parts of a training step, many small buckets among them."""
     section, rules = ModelSection(**(MODEL | (model or {}))), OptimSection(**(OPTIM | (optim or {})))
@@ -83,6 +84,7 @@ def build_learner(
         schedule=build_schedule(rules, width=section.width, max_steps=100),
         seed=7,
         clock=clock,
+        probe_steps=probe_steps,
     )
     return Learner(
         model=built, buckets=buckets, optimizer=optimizer, precision=precise, clock=clock, step=step

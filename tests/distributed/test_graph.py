@@ -53,6 +53,8 @@ def learn_with_graph(world: World) -> dict[str, Any]:
         eager(batch, seed=step, factor=factor, last=False)
         expected = buckets.gradients.clone()
         world.sum(expected)
+        # As in a rehearsal: nothing is sent, and nothing stays.
+        graphed(batch, seed=step, factor=factor, last=False)
         buckets.clear()
         graphed(batch, seed=step, factor=factor, last=True)
         buckets.finish()

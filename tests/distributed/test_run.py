@@ -1,6 +1,7 @@
 """Whole runs on real ranks: the same updates on any number of them, and resumed on another."""
 
 import os
+import platform
 import socket
 from pathlib import Path
 
@@ -10,7 +11,15 @@ from tests.distributed.ranks import run_ranks
 from tandem.config import load_recipe
 from tandem.data.prepare import prepare
 from tandem.parallel.world import World
-from tandem.runlog.event import EvaluationFinished, LossMeasured, StepFinished, TrainingStarted
+from tandem.runlog.event import (
+    DeviceMeasured,
+    EvaluationFinished,
+    ExchangeProbed,
+    HostDescribed,
+    LossMeasured,
+    StepFinished,
+    TrainingStarted,
+)
 from tandem.runlog.reader import read_records
 from tandem.train.assemble import Options, train_rank
 
@@ -27,6 +36,7 @@ model: {preset: tiny, width: 32, heads: 2, encoder_layers: 1, decoder_layers: 1,
 optim: {learning_rate: 2.0e-3, warmup_steps: 4}
 train: {max_steps: 14}
 evaluate: {every_steps: 7, probe_pairs: 20, beam: 2}
+telemetry: {probe_steps: 10}
 """
 
 
@@ -84,6 +94,38 @@ def test_every_rank_logs_its_steps_and_one_tells_what_is_the_same_for_all(folder
     started = [event for event in events if isinstance(event, TrainingStarted)]
     assert [(event.ranks, event.step) for event in started] == [(2, 0), (3, 9)]
     assert sum(isinstance(event, EvaluationFinished) for event in events) == 3
+
+
+def test_the_exchange_is_probed_at_the_same_step_by_all_ranks_and_by_none_that_is_alone(folder: Path) -> None:
+    def probed(run: str) -> list[tuple[int | None, int]]:
+        records = read_records(folder / run)
+        return sorted(
+            (each.rank, each.event.step) for each in records if isinstance(each.event, ExchangeProbed)
+        )
+
+    assert probed("grown") == [(0, 10), (1, 10), (2, 10)]
+    assert probed("alone") == []
+
+
+def test_bytes_that_are_sent_are_those_of_the_gradients(folder: Path) -> None:
+    events = [record.event for record in read_records(folder / "grown")]
+    (*_, started) = [event for event in events if isinstance(event, TrainingStarted)]
+    assert started.gradient_bytes >= 4 * started.parameters
+    for rank in range(3):
+        sent = {step.sent_bytes for step in steps_of(folder / "grown", rank)}
+        assert len(sent) == 1
+        assert sent.pop() == pytest.approx(started.gradient_bytes, rel=1e-3)
+    assert {step.sent_bytes for step in steps_of(folder / "alone")} == {0}
+
+
+def test_each_rank_measures_its_device_and_one_of_them_has_the_host_sampled(folder: Path) -> None:
+    records = list(read_records(folder / "grown"))
+    measured = [each.rank for each in records if isinstance(each.event, DeviceMeasured)]
+    assert sorted(str(rank) for rank in measured) == ["0", "0", "1", "1", "2"]
+    described = [each.host for each in records if isinstance(each.event, HostDescribed)]
+    assert described == [platform.node()] * 2
+    numbers = [each.sequence for each in records if each.host is not None]
+    assert sorted(numbers) == list(range(len(numbers)))
 
 
 def test_losses_do_not_depend_on_how_many_ranks_measure_them(folder: Path) -> None:

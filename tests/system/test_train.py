@@ -31,6 +31,7 @@ model: {{preset: tiny, width: 32, heads: 2, encoder_layers: 1, decoder_layers: 1
 optim: {{warmup_steps: 10}}
 train: {{max_steps: {STEPS}}}
 evaluate: {{every_steps: 60, sentences: 8, probe_pairs: 50, beam: 1}}
+telemetry: {{report: false}}
 checkpoint: {{every_steps: {SAVED_EVERY}, keep_last: 20}}
 """
 ENDLESS = "train.max_steps=1000000"

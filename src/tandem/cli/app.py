@@ -16,8 +16,10 @@ from tandem.cli import (
     demo,
     doctor,
     estimate,
+    imports,
     lab,
     launch,
+    report,
     resume,
     train,
     translate,
@@ -42,6 +44,8 @@ app.command("doctor")(doctor.doctor)
 app.command("train")(train.train)
 app.command("resume")(resume.resume)
 app.command("watch")(watch.watch)
+app.command("report", cls=report.ReportCommand)(report.report)
+app.add_typer(imports.app, name="import")
 app.command("checkpoints")(checkpoints.checkpoints)
 app.command("average")(average.average)
 app.command("translate")(translate.translate)

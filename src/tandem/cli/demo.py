@@ -97,6 +97,8 @@ def _close(run: Path, console: "Console", seconds: float) -> None:
     command = "tandem" if shutil.which("tandem") else near(Path(sys.argv[0]))
     console.print(f"\n[bold green]Done in {seconds / 60:.1f} minutes.[/bold green] Look at it:")
     rows = [
+        (f"{command} report {near(run)}", "eleven questions about the run, answered from what was measured"),
+        (near(run / "report" / "report.html"), "the same with figures: open it in a browser"),
         (f"{command} checkpoints {near(run)}", "what was kept, and how good it is"),
         (f"{command} watch {near(run)}", "the run again, as it was shown"),
         (f"tensorboard --logdir {near(run / 'tensorboard')}", "its curves"),

@@ -66,7 +66,7 @@ def train_here(recipe: "Recipe", run: Path, how: How) -> "WatchState":
     from tandem.runlog.writer import open_host_log
 
     console = Console(highlight=False, soft_wrap=True)
-    with holding(run):
+    with holding(run), _reporting(recipe, run):
         log = open_host_log(run, platform.node())
         reason = "interrupted"
         try:
@@ -89,6 +89,21 @@ def train_here(recipe: "Recipe", run: Path, how: How) -> "WatchState":
     if signals:
         raise typer.Exit(128 + signals[0])
     return state
+
+
+@contextmanager
+def _reporting(recipe: "Recipe", run: Path) -> Iterator[None]:
+    """Keep the run's report up to date inside the block, and write it a last time after it."""
+    from tandem.observe.report.keep import start_keeper
+
+    if not recipe.telemetry.report:
+        yield
+        return
+    keeper = start_keeper(run)
+    try:
+        yield
+    finally:
+        keeper.finish()
 
 
 @contextmanager
@@ -322,6 +337,8 @@ def _show_end(run: Path, state: "WatchState", console: "Console", *, how: How, i
         (near(layout.log), "the run log, and what the workers printed"),
         (near(run / "tensorboard"), "the curves: tensorboard --logdir shows them"),
     ]
+    page = layout.report / "report.html"
+    rows += [(near(page), "the report: open it in a browser")] if page.exists() else []
     # Where there was no place for the log, the checkpoints still tell.
     step = max([state.step, *(info.step for info in whole)])
     reason = f" ({state.ended})" if state.ended else ""
@@ -333,4 +350,5 @@ def _show_end(run: Path, state: "WatchState", console: "Console", *, how: How, i
         console.print(f"Translate with it:  tandem translate {near(run)}", markup=False)
     more = "" if is_stopped else " train.max_steps=…"
     where = "" if how.hosts is None else f" {shlex.join(how.hosts.words)}"
+    console.print(f"What came of it:    tandem report {near(run)}", markup=False)
     console.print(f"Go on with it:      tandem resume {near(run)}{more}{where}", markup=False)

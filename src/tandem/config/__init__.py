@@ -13,6 +13,7 @@ from tandem.config.optim import OptimSection
 from tandem.config.recipe import Recipe
 from tandem.config.schema import recipe_schema
 from tandem.config.subword import SubwordSection
+from tandem.config.telemetry import TelemetrySection
 from tandem.config.train import TrainSection
 from tandem.config.write import recipe_yaml
 
@@ -30,6 +31,7 @@ __all__ = [
     "OptimSection",
     "Recipe",
     "SubwordSection",
+    "TelemetrySection",
     "TrainSection",
     "differences",
     "load_recipe",

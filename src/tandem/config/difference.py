@@ -7,7 +7,7 @@ from tandem.config.recipe import Recipe
 __all__ = ["differences", "may_change_on_resume"]
 
 # What says when to stop, look or save, and where things lie; all else is what the run has learned from or with.
-_FREE = ("train.max_", "train.patience", "evaluate.", "checkpoint.", "data.folder")
+_FREE = ("train.max_", "train.patience", "evaluate.", "checkpoint.", "telemetry.", "data.folder")
 
 
 def differences(a: Recipe, b: Recipe) -> list[str]:

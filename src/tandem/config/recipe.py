@@ -15,6 +15,7 @@ from tandem.config.model import ModelSection
 from tandem.config.optim import OptimSection
 from tandem.config.section import Section
 from tandem.config.subword import SubwordSection
+from tandem.config.telemetry import TelemetrySection
 from tandem.config.train import TrainSection
 
 __all__ = ["Recipe"]
@@ -57,6 +58,9 @@ class Recipe(Section):
 
     checkpoint: CheckpointSection = CheckpointSection()
     """How often the run is saved, and what is kept."""
+
+    telemetry: TelemetrySection = TelemetrySection()
+    """How closely the run is watched; it changes nothing of what is learnt."""
 
     @property
     def prepared_folder(self) -> Path:

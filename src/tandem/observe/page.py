@@ -3,32 +3,57 @@
 import json
 from base64 import b64encode
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
-from tandem.observe.figures.look import Figure
-from tandem.observe.markup import Html, tag
+from tandem.observe.markup import Html, joined, tag
 from tandem.observe.stylesheet import STYLESHEET
 
-__all__ = ["build_page", "figure_box"]
+if TYPE_CHECKING:
+    from tandem.observe.figures.look import Figure
+
+__all__ = ["build_page", "figure_box", "figure_data"]
 
 DRAW = """
-for (const box of document.querySelectorAll("[data-figure]")) {
+const boxes = [...document.querySelectorAll("[data-figure]")];
+for (const box of boxes) {
   const figure = JSON.parse(document.getElementById(box.dataset.figure).textContent);
   Plotly.newPlot(box, figure.data, figure.layout, {responsive: true, displayModeBar: false});
 }
+// Paper has no clicks: what is folded away is shown, and figures take the width of the paper.
+let folded = [];
+addEventListener("beforeprint", () => {
+  folded = [...document.querySelectorAll("details:not([open])")];
+  for (const each of folded) each.open = true;
+  for (const box of boxes) Plotly.relayout(box, {width: Math.min(box.clientWidth, 660)});
+});
+addEventListener("afterprint", () => {
+  for (const each of folded) each.open = false;
+  for (const box of boxes) {
+    delete box.layout.width;
+    Plotly.Plots.resize(box);
+  }
+});
 """
 
 
-def figure_box(name: str, *, figure: Figure, alternative: str, meaning: str) -> Html:
-    """A figure's place in the page, with its data, a text for who cannot see it, and what it means."""
-    held = json.dumps(figure, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    # Inside a script element the parser knows no escapes: the text must not hold the start of a tag.
-    data = Html(held.replace("<", "\\u003c"))
+def figure_box(name: str, *, figure: "Figure | None", alternative: str, meaning: str) -> Html:
+    """A figure's place in the page, with its data, a text for who cannot see it, and what it means.
+
+    Without a figure the box shows what `figure_data` has under this name elsewhere in the page.
+    """
     return tag(
         "figure",
         tag("div", data_figure=f"{name}-data", role="img", aria_label=alternative),
-        tag("script", data, type="application/json", id=f"{name}-data"),
+        Html("") if figure is None else figure_data(name, figure),
         tag("details", tag("summary", "What is this?"), tag("p", meaning)),
     )
+
+
+def figure_data(name: str, figure: "Figure") -> Html:
+    """The data of a figure, which may be shown in several places."""
+    held = json.dumps(figure, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    # Inside a script element the parser knows no escapes: the text must not hold the start of a tag.
+    return tag("script", Html(held.replace("<", "\\u003c")), type="application/json", id=f"{name}-data")
 
 
 def build_page(*, title: str, body: Html) -> bytes:
@@ -47,7 +72,7 @@ def build_page(*, title: str, body: Html) -> bytes:
             tag("style", Html(STYLESHEET)),
         )
     )
-    drawing = "\n".join(tag("script", Html(script)) for script in scripts)
+    drawing = joined(tag("script", Html(script)) for script in scripts)
     content = f"<head>\n{head}\n</head>\n<body>\n{body}\n{drawing}\n</body>"
     return f'<!doctype html>\n<html lang="en">\n{content}\n</html>\n'.encode()
 

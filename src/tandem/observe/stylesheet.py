@@ -60,6 +60,57 @@ figure details p { margin: .2rem 0 .6rem; color: var(--soft); font-size: .875rem
 .target .chip { background: var(--chip-other); }
 .chip + .chip { margin-left: 1px; border-top-left-radius: 0; border-bottom-left-radius: 0; }
 .chip:not(:last-child) { border-top-right-radius: 0; border-bottom-right-radius: 0; }
+nav ol { list-style: none; margin: 1rem 0 0; padding: 0; border-top: 1px solid var(--rule); }
+nav a {
+  display: grid; grid-template-columns: 1.5rem 7.5rem 1fr; gap: 0 1rem; padding: .4rem .25rem;
+  border-bottom: 1px solid var(--rule); color: var(--ink); text-decoration: none;
+}
+nav a:hover { background: var(--card); }
+nav .glance { grid-column: 3; color: var(--soft); font-size: .875rem; }
+a { color: var(--source); }
+nav .place { color: var(--soft); text-align: right; }
+.verdict { font-weight: 600; white-space: nowrap; }
+.finding { border-top: 3px solid var(--rule); margin-top: 2rem; }
+.finding > h2 { margin-top: .75rem; }
+.finding > .answer { margin-bottom: .5rem; max-width: 46rem; }
+.ruling { margin: 0 0 .35rem; }
+.ruling .verdict { background: var(--chip); border-radius: .3rem; padding: .1rem .5rem; }
+.sure { color: var(--soft); font-size: .875rem; margin-left: .75rem; }
+.advice { border-left: 3px solid var(--source); padding-left: .75rem; margin: .5rem 0; max-width: 46rem; }
+.warning { border-left: 3px solid var(--target); padding-left: .75rem; margin: .5rem 0; }
+.rests > summary { color: var(--soft); font-size: .875rem; }
+.facts { margin: .25rem 0; }
+.facts > div {
+  display: grid; grid-template-columns: minmax(9rem, 1fr) minmax(8rem, 1fr) 2fr; gap: 0 1rem;
+  padding: .3rem 0; border-bottom: 1px solid var(--rule); font-size: .9375rem;
+}
+.facts dt { color: var(--soft); }
+.facts dd { margin: 0; font-variant-numeric: tabular-nums; }
+.facts dd:nth-of-type(2) { color: var(--soft); font-size: .8125rem; }
+h3 { font-size: 1rem; margin: 1.5rem 0 .25rem; }
+.card h2 { font-size: 1rem; margin-top: 1.5rem; }
+pre { overflow-x: auto; background: var(--card); padding: .75rem 1rem; border-radius: .5rem; font-size: .8125rem; }
+@media (max-width: 36rem) {
+  .facts > div { grid-template-columns: 1fr; }
+  nav a { grid-template-columns: 1.5rem 1fr; }
+  nav .asked, nav .glance { grid-column: 2; }
+  .tiles { grid-template-columns: 1fr 1fr; }
+  .tiles dd:nth-of-type(1) { font-size: 1rem; }
+}
+@media print {
+  :root {
+    color-scheme: light; --page: #ffffff; --card: #f5f6f7; --ink: #000000; --soft: #444444; --rule: #bbbbbb;
+    --source: #2478b8; --target: #c96a00; --chip: #eeeeee; --chip-other: #eeeeee;
+  }
+  body { max-width: none; padding: 0; font-size: .875rem; }
+  figure, .pair, tr, .facts > div, .tiles > div { break-inside: avoid; }
+  h1, h2, h3, .ruling { break-after: avoid; }
+  summary { list-style: none; }
+  .scroll, pre { overflow: visible; }
+  pre { white-space: pre-wrap; }
+  table { overflow-wrap: anywhere; font-size: .75rem; }
+  .number { white-space: normal; }
+}
 footer { margin-top: 2.5rem; border-top: 1px solid var(--rule); padding-top: .75rem; }
 .js-plotly-plot .main-svg text { fill: var(--ink) !important; }
 .js-plotly-plot .main-svg .hoverlayer text, .js-plotly-plot .main-svg .bartext-inside { fill: #ffffff !important; }

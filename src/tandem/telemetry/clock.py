@@ -67,18 +67,26 @@ class _Span:
     stop: Any
 
 
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    whole: _Span
+    spans: list[_Span]
+    asides: list[_Span]
+
+
 class PhaseClock:
     """Splits the time from the end of one step to the end of the next into phases."""
 
     def __init__(self, device: torch.device, *, timer: Timer | None = None) -> None:
         self._timer = timer or (_StreamTimer() if device.type == "cuda" else _HostTimer())
-        self._finished: dict[int, tuple[_Span, list[_Span]]] = {}
+        self._finished: dict[int, _Finished] = {}
         self.restart()
 
     def restart(self) -> None:
         """Begin the step anew: what went before, such as an evaluation, is no part of it."""
         self._begun = self._timer.now()
         self._spans: list[_Span] = []
+        self._asides: list[_Span] = []
 
     @contextmanager
     def phase(self, name: Phase) -> Iterator[None]:
@@ -89,21 +97,43 @@ class PhaseClock:
         finally:
             self._spans.append(_Span(name, start, self._timer.now()))
 
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Leave the block out of the step, and the phases inside it."""
+        kept, start = self._spans, self._timer.now()
+        self._spans = []
+        try:
+            yield
+        finally:
+            self._spans = kept
+            self._asides.append(_Span("aside", start, self._timer.now()))
+
+    def stamp(self) -> Any:
+        """A moment for `seconds`."""
+        return self._timer.now()
+
+    def seconds(self, start: Any, stop: Any) -> float:
+        """Seconds between two moments; they must be past, as all are that came before a step that was read."""
+        return self._timer.seconds(start, stop)
+
     def finish(self, step: int) -> None:
         """End the step; the next one begins."""
         whole = _Span("step", self._begun, self._timer.now())
-        self._finished[step] = (whole, self._spans)
-        self._begun, self._spans = whole.stop, []
+        self._finished[step] = _Finished(whole, self._spans, self._asides)
+        self._begun, self._spans, self._asides = whole.stop, [], []
 
     def read(self, step: int) -> dict[str, float] | None:
         """Seconds in each of PHASES, once; None while the step is not over. Earlier steps are forgotten."""
-        if step not in self._finished or not self._timer.is_past(self._finished[step][0].stop):
+        if step not in self._finished or not self._timer.is_past(self._finished[step].whole.stop):
             return None
-        whole, spans = self._finished[step]
-        self._finished = {number: held for number, held in self._finished.items() if number > step}
+        held = self._finished[step]
+        self._finished = {number: later for number, later in self._finished.items() if number > step}
         split = dict.fromkeys(PHASES, 0.0)
-        for span in spans:
-            split[span.name] += self._timer.seconds(span.start, span.stop)
-        total = self._timer.seconds(whole.start, whole.stop)
+        for span in held.spans:
+            split[span.name] += self._length_s(span)
+        total = self._length_s(held.whole) - sum(map(self._length_s, held.asides))
         split["other"] = max(0.0, total - sum(split.values()))
         return split
+
+    def _length_s(self, span: _Span) -> float:
+        return self._timer.seconds(span.start, span.stop)

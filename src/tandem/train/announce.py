@@ -3,6 +3,7 @@
 import platform
 import sys
 
+import numpy as np
 import torch
 
 from tandem import __version__
@@ -11,9 +12,13 @@ from tandem.config import Recipe
 from tandem.data.batches.plan import UpdatePlan
 from tandem.data.batches.shape import BatchShape
 from tandem.data.prepared import Prepared
+from tandem.data.shards.part import BLOCK_PAIRS
+from tandem.data.shards.shardset import ShardSet
+from tandem.estimate.flops import Lengths, training_flops
 from tandem.model import parameter_count
 from tandem.parallel.world import World
 from tandem.runlog.event import BatchesPlanned, RunStarted, TrainingStarted
+from tandem.telemetry.peak import name_device
 from tandem.train.capacity import Layout
 from tandem.train.learner import Learner
 from tandem.train.resume import Start
@@ -21,6 +26,9 @@ from tandem.train.schedule import describe_schedule
 from tandem.train.way import Way
 
 __all__ = ["batches_planned", "recipe_mark", "run_started", "training_started"]
+
+MOST_COUNTED = 1_000_000
+"""Pairs whose lengths are looked at, so that the start of a run stays instant."""
 
 
 def run_started(recipe: Recipe, world: World) -> RunStarted:
@@ -58,7 +66,7 @@ def training_started(
         checkpoint_hosts=checkpoint_hosts,
         parameters=parameter_count(learner.model),
         ranks=world.size,
-        device=_name_device(world.device),
+        device=name_device(world.device),
         precision=learner.precision.name,
         layout=shape.layout,
         source_capacity=shape.source_tokens,
@@ -72,7 +80,19 @@ def training_started(
         max_minutes=recipe.train.max_minutes or 0.0,
         way=way.name,
         way_reason=way.reason,
+        flops_per_target_token=_count_flops(recipe, plan.shards),
+        gradient_bytes=learner.buckets.gradients.nbytes,
     )
+
+
+def _count_flops(recipe: Recipe, shards: ShardSet) -> float:
+    """Operations for a target token; of a large text, blocks from all over it are counted."""
+    blocks = np.arange(len(shards.blocks.pairs))
+    most = max(1, MOST_COUNTED // BLOCK_PAIRS)
+    source, target = shards.lengths(blocks[:: -(-len(blocks) // most)])
+    # Lengths in shards have no end mark, but a model sees one.
+    lengths = Lengths.of(source.astype(np.int64) + 1, target.astype(np.int64) + 1)
+    return training_flops(recipe.model, vocabulary=shards.vocabulary, lengths=lengths)
 
 
 def batches_planned(prepared: Prepared, plan: UpdatePlan, *, epoch: int, layout: Layout) -> BatchesPlanned:
@@ -88,7 +108,3 @@ def batches_planned(prepared: Prepared, plan: UpdatePlan, *, epoch: int, layout:
 def recipe_mark(recipe: Recipe) -> str:
     """A fingerprint of the resolved recipe."""
     return fingerprint(recipe.model_dump(mode="json"))
-
-
-def _name_device(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"

@@ -29,6 +29,7 @@ from tandem.runlog.event import (
 from tandem.runlog.layout import RunLayout
 from tandem.runlog.writer import NullLog, RunLog, open_rank_log
 from tandem.telemetry.clock import PhaseClock
+from tandem.telemetry.peak import measure_device
 from tandem.train.alike import check_alike
 from tandem.train.announce import batches_planned, run_started, training_started
 from tandem.train.asked import Clockwork, Signals
@@ -51,6 +52,7 @@ from tandem.train.measured import build_measured
 from tandem.train.memory import keep_freed_memory
 from tandem.train.meter import LAG_STEPS, Meter
 from tandem.train.resume import Start, find_start
+from tandem.train.sampled import sampling_host
 from tandem.train.schedule import build_schedule
 from tandem.train.seeds import derived_seed
 from tandem.train.step import TrainingStep
@@ -143,7 +145,10 @@ def _train(place: _Place) -> str:
     begun = time.monotonic()
     with ExitStack() as stack:
         data = _open_data(place, stack)
+        stack.enter_context(sampling_host(place.run, place.recipe.telemetry, place.world))
         learner = Learner.build(place.recipe, data.subword, place.world)
+        place.world.barrier()
+        place.log.log(measure_device(place.world.device, learner.precision.name))
         store = _open_store(place, data)
         if store is not None:
             stack.callback(store.close)
@@ -336,6 +341,7 @@ def _build_step(place: _Place, learner: Learner, way: Way) -> TrainingStep:
         schedule=build_schedule(recipe.optim, width=recipe.model.width, max_steps=recipe.train.max_steps),
         seed=recipe.seed,
         clock=way.clock,
+        probe_steps=recipe.telemetry.probe_steps,
     )
 
 

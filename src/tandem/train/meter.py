@@ -1,5 +1,6 @@
 """Reads what steps came to, a little late so that nothing waits, and writes it down."""
 
+import math
 from collections import deque
 
 from tandem.runlog.event import StepFinished
@@ -40,7 +41,9 @@ class Meter:
 
     def _note(self, epoch: int, result: StepResult) -> Asked:
         numbers = result.read()
-        phases = self._clock.read(result.step) or {}
+        measured = self._clock.read(result.step) or {}
+        # Finer than a microsecond is noise, and its digits would be half of a long log.
+        phases = {name: round(seconds, 6) for name, seconds in measured.items()}
         for split in result.splits:
             self._log.log(split)
         self._log.log(
@@ -57,10 +60,13 @@ class Meter:
                 source_tokens=result.source_tokens,
                 pairs=result.pairs,
                 batches=result.batches,
-                duration_s=sum(phases.values()),
+                duration_s=round(sum(phases.values()), 6),
                 phases=phases,
                 split=len(result.splits),
+                sent_bytes=result.sent_bytes,
             )
         )
+        if result.probed is not None:
+            self._log.log(result.probed.read(result.step, exchange_s=phases.get("exchange", math.nan)))
         self._watch.note(step=result.step, skipped=numbers.skipped, loss_scale=numbers.loss_scale)
         return numbers.asked

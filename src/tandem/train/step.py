@@ -1,7 +1,7 @@
 """One update on one rank: micro-batches, gradients, their sum over ranks, new weights; nothing is waited for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
@@ -16,6 +16,7 @@ from tandem.train.asked import Asked
 from tandem.train.optim import Optimizer
 from tandem.train.passes import Pass
 from tandem.train.precision import Precision
+from tandem.train.probe import ExchangeProbe, ProbedStep
 from tandem.train.schedule import Schedule
 from tandem.train.seeds import derived_seed
 from tandem.train.split import Splitter
@@ -61,6 +62,10 @@ class StepResult:
     numbers: Tensor
     """On the host once `ready` is past."""
     ready: torch.cuda.Event | None
+    sent_bytes: int
+    """That this rank gave to be summed."""
+    probed: ProbedStep | None = None
+    """Where the step was rehearsed without exchange."""
 
     def read(self) -> StepNumbers:
         """The numbers; waits for this step, but not for later ones."""
@@ -93,6 +98,7 @@ class TrainingStep:
         schedule: Schedule,
         seed: int,
         clock: PhaseClock,
+        probe_steps: int | None = None,
     ) -> None:
         """The buckets hold the model's parameters and SLOTS slots."""
         self._learn = learn
@@ -103,15 +109,21 @@ class TrainingStep:
         self._schedule = schedule
         self._seed = seed
         self._clock = clock
+        self._probe = ExchangeProbe(world, clock=clock, every_steps=probe_steps)
         self._splitter = Splitter()
 
     def __call__(self, update: UpdateBatches, *, step: int, asked: Asked) -> StepResult:
         """Make update number `step`, from 1; what this rank asks for is heard by all in the result."""
         self._world.pulse.beat(step)
+        probed = None
+        if self._probe.is_due(step):
+            probed = self._probe.rehearse(lambda: self._rehearse(update, step))
         splits = self._accumulate(update, step)
         self._fill_slots(asked, splits=len(splits))
         with self._clock.phase("exchange"):
             self._buckets.finish()
+        if probed is not None:
+            probed = replace(probed, exchanged=self._clock.stamp())
         learning_rate = self._schedule(step)
         with self._clock.phase("optimizer"):
             numbers = self._apply(step, learning_rate)
@@ -126,7 +138,19 @@ class TrainingStep:
             splits=splits,
             numbers=numbers.to("cpu", non_blocking=True),
             ready=_mark(self._world.device),
+            sent_bytes=self._buckets.sent_bytes,
+            probed=probed,
         )
+
+    def _rehearse(self, update: UpdateBatches, step: int) -> bool:
+        """Do all passes of an update with no word to other ranks, if memory suffices; their gradients are cleared."""
+        self._buckets.clear()
+        cut = [self._splitter.cut(batch) for batch in update.batches]
+        failed = self._try(cut, update=update, step=step, sends=False)
+        if failed is not None:
+            torch.cuda.empty_cache()
+        self._world.pulse.beat()
+        return failed is None
 
     def _accumulate(self, update: UpdateBatches, step: int) -> tuple[BatchSplit, ...]:
         """Fill the buckets with this rank's part of the gradient; on lack of memory, again in smaller pieces."""
@@ -145,14 +169,14 @@ class TrainingStep:
         )
 
     def _try(
-        self, cut: Sequence[Sequence[Batch[Tensor]]], *, update: UpdateBatches, step: int
+        self, cut: Sequence[Sequence[Batch[Tensor]]], *, update: UpdateBatches, step: int, sends: bool = True
     ) -> Batch[Tensor] | None:
         """Learn from all pieces; the one that memory did not suffice for, or None."""
         factor = self._precision.scale / update.target_tokens
         places = [(micro, piece) for micro, pieces in enumerate(cut) for piece in range(len(pieces))]
         for micro, piece in places:
             seed = derived_seed(self._seed, "dropout", step, self._world.rank, micro, piece)
-            last = (micro, piece) == places[-1]
+            last = sends and (micro, piece) == places[-1]
             try:
                 loss, nll = self._learn(cut[micro][piece], seed=seed, factor=factor, last=last)
             except torch.OutOfMemoryError:

@@ -118,6 +118,8 @@ class Validator:
                 sentences=len(hypotheses),
                 hypotheses=file,
                 duration_s=time.perf_counter() - begun,
+                bleu_low=scores.bleu_low,
+                bleu_high=scores.bleu_high,
             )
         )
         for number in _spread(len(hypotheses), self.rules.samples):

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 from rich.console import Console
 
-from tandem.cli.training import _follow, _patiently, _stopping
+from tandem.cli.training import How, _follow, _patiently, _stopping
 from tandem.data.prepared import Prepared
 from tandem.launch.supervisor import Supervisor
 from tandem.lock import BusyError
@@ -70,7 +70,7 @@ def test_a_display_that_fails_does_not_end_the_run(
 
     monkeypatch.setattr("tandem.observe.watch.follow_run", fail)
     with pytest.raises(OSError, match="terminal"):
-        _follow(cast(Supervisor, told), tmp_path, Console(), plain=True)
+        _follow(cast(Supervisor, told), tmp_path, Console(), how=How(plain=True))
     assert told.words == ["start", "wait"]
 
 

@@ -31,6 +31,8 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "float": st.floats(allow_nan=False),
     "bool": st.booleans(),
     "tuple[str, ...]": st.lists(st.text(), max_size=3).map(tuple),
+    "tuple[int, ...]": st.lists(st.integers(), max_size=3).map(tuple),
+    "tuple[float, ...]": st.lists(st.floats(allow_nan=False), max_size=3).map(tuple),
     "Mapping[str, int]": st.dictionaries(st.text(), st.integers(), max_size=3),
     "Mapping[str, float]": st.dictionaries(st.text(), st.floats(allow_nan=False), max_size=3),
 }

@@ -58,6 +58,35 @@ def test_time_between_steps_belongs_to_the_next_one_unless_it_is_restarted() -> 
     assert [sum((clock.read(step) or {}).values()) for step in (1, 2, 3)] == [0, 3, 1]
 
 
+def test_what_is_done_aside_is_no_part_of_the_step_nor_are_its_phases() -> None:
+    timer = HandTimer()
+    clock = PhaseClock(CPU, timer=timer)
+    with clock.phase("data"):
+        timer.time += 1
+    with clock.aside():
+        timer.time += 50
+        with clock.phase("forward"):
+            timer.time += 7
+    with clock.phase("forward"):
+        timer.time += 2
+    clock.finish(1)
+    timer.time += 4
+    clock.finish(2)
+    split, later = clock.read(1), clock.read(2)
+    assert split is not None
+    assert later is not None
+    assert (split["data"], split["forward"], split["other"]) == (1, 2, 0)
+    assert later["other"] == 4
+
+
+def test_moments_can_be_taken_and_held_against_each_other() -> None:
+    timer = HandTimer()
+    clock = PhaseClock(CPU, timer=timer)
+    start = clock.stamp()
+    timer.time += 3
+    assert clock.seconds(start, clock.stamp()) == 3
+
+
 def test_a_step_that_is_not_over_cannot_be_read_yet() -> None:
     timer = HandTimer()
     clock = PhaseClock(CPU, timer=timer)

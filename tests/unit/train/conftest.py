@@ -22,6 +22,7 @@ optim: {learning_rate: 2.0e-3, warmup_steps: 4}
 train: {max_steps: 6}
 evaluate: {every_steps: null, probe_pairs: 40, beam: 2, samples: 2}
 checkpoint: {every_steps: 2, keep_last: 9}
+telemetry: {sample_seconds: null}
 """
 
 RecipeWith = Callable[..., Recipe]

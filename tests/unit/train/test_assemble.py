@@ -15,9 +15,11 @@ from tandem.errors import TandemError
 from tandem.parallel.pulse import PULSE, PulseWriter, read_pulse
 from tandem.runlog.event import (
     CheckpointRejected,
+    DeviceMeasured,
     EvaluationFinished,
     EvaluationStarted,
     Event,
+    HostDescribed,
     LossMeasured,
     RunFinished,
     SampleTranslated,
@@ -27,6 +29,7 @@ from tandem.runlog.event import (
     TranslationScored,
 )
 from tandem.runlog.reader import read_records
+from tandem.train import announce
 from tandem.train.asked import Asked
 from tandem.train.assemble import Options, train_rank
 from tandem.train.measured import MeasuredSet
@@ -69,6 +72,35 @@ def test_a_run_trains_evaluates_saves_and_says_so(micro: Recipe, run: Path) -> N
     assert (started.step, started.resumed_from, started.ranks) == (0, "", 1)
     assert (finished.step, finished.reason) == (6, "reached 6 steps")
     assert facts(run)[-1] == RunFinished(reason="reached 6 steps")
+
+
+def test_a_run_says_how_much_arithmetic_it_is_and_how_much_its_device_can_do(
+    micro: Recipe, run: Path
+) -> None:
+    train_rank(run, micro, OPTIONS)
+    (started,), (measured,) = of(run, TrainingStarted), of(run, DeviceMeasured)
+    # Each weight but those of the embedding is used twice forward and four times backward, by one side or the other.
+    assert 3 * started.parameters < started.flops_per_target_token < 12 * started.parameters
+    assert started.gradient_bytes >= 4 * started.parameters
+    assert (measured.device, measured.precision) == ("cpu", "fp32")
+    assert measured.flops_per_s > 1e8
+
+
+def test_a_large_text_is_counted_by_a_part_of_it(
+    micro: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train_rank(tmp_path / "all", micro, OPTIONS)
+    monkeypatch.setattr(announce, "MOST_COUNTED", 1)
+    train_rank(tmp_path / "part", micro, OPTIONS)
+    whole, part = (of(tmp_path / name, TrainingStarted)[0] for name in ("all", "part"))
+    assert part.flops_per_target_token == pytest.approx(whole.flops_per_target_token, rel=0.1)
+
+
+def test_a_run_has_its_host_sampled_if_it_wants(recipe_with: RecipeWith, run: Path) -> None:
+    train_rank(run, recipe_with("train.max_steps=1"), OPTIONS)
+    assert not of(run, HostDescribed)
+    train_rank(run, recipe_with("telemetry.sample_seconds=0.1"), OPTIONS)
+    assert len(of(run, HostDescribed)) == 1
 
 
 def test_the_last_step_is_judged_and_its_translations_are_kept(micro: Recipe, run: Path) -> None:

@@ -4,10 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sacrebleu.metrics.bleu import BLEU
 
 from tandem.errors import TandemError
-from tandem.translate.score import Scores, score
+from tandem.translate.score import Scores, corpus_bleu, score
 
 REFERENCES = ["Der Hund läuft durch den Garten.", "Die Katze schläft.", "Wir lesen (heute) drei Bücher!"] * 4
 HYPOTHESES = ["Der Hund rennt durch den garten.", "Die Katze schläft. ", "Wir lesen drei Bücher, heute!"] * 4
@@ -76,3 +80,36 @@ def test_what_cannot_be_scored_is_refused() -> None:
 def test_scores_are_a_value() -> None:
     assert score(["a b c d"], ["a b c d"]) == score(["a b c d"], ["a b c d"])
     assert isinstance(score(["a b c d"], ["a b c d"]), Scores)
+
+
+def test_the_interval_holds_the_score_and_narrows_with_more_sentences() -> None:
+    few, many = (score(HYPOTHESES * times, REFERENCES * times) for times in (1, 16))
+    assert few.bleu_low < few.bleu < few.bleu_high
+    assert many.bleu_high - many.bleu_low < (few.bleu_high - few.bleu_low) / 2
+
+
+def test_the_interval_is_the_same_each_time_and_that_of_sacrebleu() -> None:
+    hypotheses, references = HYPOTHESES * 10, REFERENCES * 10
+    found = score(hypotheses, references)
+    assert score(hypotheses, references) == found
+    theirs = BLEU().corpus_score(hypotheses, [references], n_bootstrap=1000)
+    assert (found.bleu_high - found.bleu_low) / 2 == pytest.approx(theirs._ci, rel=0.15)
+
+
+def test_one_sentence_has_no_interval_to_speak_of() -> None:
+    found = score(REFERENCES[:1], REFERENCES[:1])
+    assert found.bleu_low == found.bleu_high == pytest.approx(100)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([0, 0, 3, 7]), st.sampled_from([0, 1, 5])), min_size=4, max_size=4),
+    st.sampled_from([0, 5, 9]),
+    st.sampled_from([1, 5, 9]),
+)
+def test_sums_of_counts_score_as_sacrebleu_scores_them(
+    orders: list[tuple[int, int]], length: int, reference: int
+) -> None:
+    matches, grams = [match for match, _ in orders], [match + more for match, more in orders]
+    sums = np.array([[length, reference, *matches, *grams]])
+    theirs = BLEU.compute_bleu(matches, grams, length, reference, smooth_method="exp").score
+    assert corpus_bleu(sums).item() == pytest.approx(theirs, abs=1e-9)

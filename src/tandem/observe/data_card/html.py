@@ -7,15 +7,14 @@ from tandem.artefact import write_atomic
 from tandem.errors import TandemError
 from tandem.observe.data_card import tables
 from tandem.observe.data_card.answers import EMPTY, QUESTION, Size, headline, lengths_note, mended, sizes
-from tandem.observe.figures.dropped import dropped_figure
-from tandem.observe.figures.lengths import lengths_figure
 from tandem.observe.markup import Html, joined, tag
 from tandem.observe.numbers import count, percent, share
 from tandem.observe.page import build_page, figure_box
 from tandem.observe.pieces import words_of
+from tandem.observe.tabular import table_grid, table_section
 from tandem.runlog.card import DataCard, Dropped, DroppedPair, EncodedPair, Languages
 
-__all__ = ["write_html"]
+__all__ = ["card_sections", "write_html"]
 
 
 def write_html(card: DataCard, path: Path) -> None:
@@ -35,16 +34,25 @@ def _body(card: DataCard, title: str) -> Html:
         (
             tag("header", tag("p", title, class_="eyebrow"), tag("h1", QUESTION)),
             tag("p", headline(card), class_="answer"),
+            card_sections(card),
+            tag("footer", "1 MB is 1,000,000 bytes. Tokens are pieces with one end mark for each sentence."),
+        )
+    )
+
+
+def card_sections(card: DataCard) -> Html:
+    """Sizes, figures and tables of the card, for a page that has a heading for them."""
+    return joined(
+        (
             tag("dl", *map(_tile, sizes(card)), class_="tiles"),
             _dropped(card),
             _lengths(card),
-            _table(tables.sides_table(card)),
-            _table(tables.corpora_table(card)),
+            table_section(tables.sides_table(card)),
+            table_section(tables.corpora_table(card)),
             _files(card),
-            _table(tables.held_out_table(card)),
-            _table(tables.batching_table(card)),
+            table_section(tables.held_out_table(card)),
+            table_section(tables.batching_table(card)),
             _pairs(card),
-            tag("footer", "1 MB is 1,000,000 bytes. Tokens are pieces with one end mark for each sentence."),
         )
     )
 
@@ -54,13 +62,16 @@ def _tile(size: Size) -> Html:
 
 
 def _dropped(card: DataCard) -> Html:
+    # Figures load numpy, which only a page needs.
+    from tandem.observe.figures.caption import CAPTIONS  # noqa: PLC0415
+    from tandem.observe.figures.dropped import dropped_figure  # noqa: PLC0415
+
     kept = card.cleaned.lines
     figure = figure_box(
         "dropped",
         figure=dropped_figure(read=card.raw.lines, kept=kept, dropped=card.dropped),
         alternative=f"Bars: {count(kept)} of {count(card.raw.lines)} pairs kept; the reasons are listed below.",
-        meaning="The upper bar is every pair that was read. The lower bars are the dropped ones by reason, "
-        "at a larger scale, because each is a small part. A pair is counted under the first reason that fits.",
+        meaning=CAPTIONS["dropped"].meaning,
     )
     table = tables.dropped_table(card)
     reasons = [_reason(each, card) for each in card.dropped]
@@ -100,12 +111,14 @@ def _side(language: str, side: str, content: str) -> Html:
 
 
 def _lengths(card: DataCard) -> Html:
+    from tandem.observe.figures.caption import CAPTIONS  # noqa: PLC0415
+    from tandem.observe.figures.lengths import lengths_figure  # noqa: PLC0415
+
     figure = figure_box(
         "lengths",
         figure=lengths_figure(card.lengths, card.languages),
         alternative="Curves: the share of sentences at each length in pieces, one for each side.",
-        meaning="How long sentences are, in subword pieces without the end mark. The height is the share of "
-        "that side's sentences at each length; both sides use the same scale. Point at a step for its numbers.",
+        meaning=CAPTIONS["lengths"].meaning,
     )
     note = lengths_note(card)
     return tag(
@@ -113,31 +126,9 @@ def _lengths(card: DataCard) -> Html:
     )
 
 
-def _table(table: tables.Table) -> Html:
-    return tag("section", tag("h2", table.title), _grid(table), tag("p", table.note, class_="note"))
-
-
-def _grid(table: tables.Table) -> Html:
-    if not table.rows:
-        return Html("")
-    head = tag("thead", tag("tr", *_cells(table.columns, "th", table.names)))
-    body = tag("tbody", *(tag("tr", *_cells(row, "td", table.names)) for row in table.rows))
-    # A region that scrolls sideways must be reachable by keyboard.
-    return tag(
-        "div", tag("table", head, body), class_="scroll", role="region", aria_label=table.title, tabindex="0"
-    )
-
-
-def _cells(row: Iterable[str], name: str, names: int) -> list[Html]:
-    return [
-        tag(name, cell) if number < names else tag(name, cell, class_="number")
-        for number, cell in enumerate(row)
-    ]
-
-
 def _files(card: DataCard) -> Html:
     table = tables.files_table(card)
-    return tag("details", tag("summary", "The raw files, with checksums"), _grid(table), class_="files")
+    return tag("details", tag("summary", "The raw files, with checksums"), table_grid(table), class_="files")
 
 
 def _pairs(card: DataCard) -> Html:

@@ -1,8 +1,7 @@
 """The card's tables as text, for the terminal and the page alike."""
 
-from dataclasses import dataclass
-
 from tandem.observe.numbers import count, decimal, megabytes, percent, share
+from tandem.observe.tabular import Table
 from tandem.runlog.card import Corpus, DataCard, HeldOut
 
 __all__ = [
@@ -14,17 +13,6 @@ __all__ = [
     "held_out_table",
     "sides_table",
 ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """Rows of text; the first `names` columns are names, the others numbers."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    names: int = 1
-    note: str = ""
 
 
 def corpora_table(card: DataCard) -> Table:

@@ -5,15 +5,19 @@ from typing import TypeAlias
 from tandem.artefact import JsonValue
 from tandem.observe.visible import visible
 
-__all__ = ["MUTED", "SOURCE", "TARGET", "Figure", "base_layout", "label"]
+__all__ = ["BROWN", "GREEN", "MUTED", "PURPLE", "SKY", "SOURCE", "TARGET", "Figure", "base_layout", "label"]
 
 Figure: TypeAlias = dict[str, JsonValue]
 """A plotly figure: `data` and `layout`."""
 
 SOURCE = "#2478b8"
-"""Blue; with TARGET over 3:1 against the light and the dark page."""
+"""Blue; this and all others are over 3:1 against the light and the dark page."""
 TARGET = "#c96a00"
 """Orange."""
+GREEN = "#0a8f6a"
+PURPLE = "#a8609b"
+BROWN = "#9a7b00"
+SKY = "#3f93cf"
 MUTED = "#8a929a"
 
 

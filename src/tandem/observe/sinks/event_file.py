@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-__all__ = ["encode_restart", "encode_scalars", "encode_version", "frame", "read_times"]
+__all__ = ["encode_restart", "encode_scalars", "encode_version", "frame", "masked_crc32c", "read_times"]
 
 _LONGEST = 1 << 20
 _POLYNOMIAL = 0x82F63B78
@@ -32,7 +32,8 @@ def _crc_table() -> tuple[int, ...]:
 _CRC_TABLE = _crc_table()
 
 
-def _masked_crc32c(data: bytes) -> int:
+def masked_crc32c(data: bytes) -> int:
+    """The checksum that stands after a length and after data."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = _CRC_TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8
@@ -44,7 +45,7 @@ def frame(data: bytes) -> bytes:
     """A record of an event file: length, its checksum, data, its checksum."""
     length = _LENGTH.pack(len(data))
     return b"".join(
-        (length, _CHECKSUM.pack(_masked_crc32c(length)), data, _CHECKSUM.pack(_masked_crc32c(data)))
+        (length, _CHECKSUM.pack(masked_crc32c(length)), data, _CHECKSUM.pack(masked_crc32c(data)))
     )
 
 

@@ -1,0 +1,109 @@
+"""`tandem report`: the eleven answers about a run, in the terminal, as a page, as JSON, as Markdown."""
+
+# Imports wait until the command runs, so that --help answers at once.
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+if TYPE_CHECKING:
+    from tandem.observe.report.gather import Report
+
+__all__ = ["ReportCommand", "report"]
+
+OPTIONAL = ("--html", "--json", "--markdown")
+HERE = ""
+"""Stands for the place where a file goes when no place is named."""
+TO_TERMINAL = "-"
+
+
+class ReportCommand(TyperCommand):
+    """A command whose options for files may stand alone."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Give the options that stand alone an empty value, which typer wants them to have."""
+        return super().parse_args(ctx, list(_completed(args)))
+
+
+def _completed(words: list[str]) -> list[str]:
+    completed = []
+    for word, after in zip(words, [*words[1:], None], strict=True):
+        alone = after is None or (after.startswith("-") and after != TO_TERMINAL)
+        completed.append(f"{word}={HERE}" if word in OPTIONAL and alone else word)
+    return completed
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="The run's folder.")],
+    *,
+    html: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[FILE]", help="Write one self-contained page; RUN/report/report.html if not named."
+        ),
+    ] = None,
+    as_json: Annotated[
+        str | None,
+        typer.Option("--json", metavar="[FILE|-]", help="Write JSON; to the terminal if no file is named."),
+    ] = None,
+    markdown: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[FILE|-]", help="Write Markdown, to paste; to the terminal if no file is named."
+        ),
+    ] = None,
+) -> None:
+    """Answer the eleven questions about a run from its log: how long, how well, what held it up, what to do."""
+    from tandem.observe.report.files import document_text, write_text
+    from tandem.observe.report.html import report_page
+    from tandem.observe.report.markdown import report_markdown
+    from tandem.runlog.layout import RunLayout
+
+    told = _read(run)
+    wrote: list[Path] = []
+
+    def put(place: str, content: str) -> None:
+        if place in (HERE, TO_TERMINAL):
+            typer.echo(content, nl=False)
+        else:
+            write_text(Path(place), content.encode())
+            wrote.append(Path(place))
+
+    if as_json is not None:
+        put(as_json, document_text(told))
+    if markdown is not None:
+        put(markdown, report_markdown(told))
+    if html is not None:
+        page = Path(html) if html else RunLayout(run).report / "report.html"
+        write_text(page, report_page(told))
+        wrote.append(page)
+    if html is None and as_json is None and markdown is None:
+        _show(told)
+    for path in wrote:
+        typer.echo(f"wrote {path}", err=True)
+
+
+def _read(run: Path) -> "Report":
+    from tandem.cli.bars import Bars
+    from tandem.observe.report.gather import read_report
+
+    with Bars() as bars, bars.bar(f"Reading {run.name}", total=100, unit="%") as bar:
+        done = 0
+
+        def advance(share: float) -> None:
+            nonlocal done
+            now = int(100 * share)
+            bar.advance(max(0, now - done))
+            done = max(done, now)
+
+        return read_report(run, on_progress=advance)
+
+
+def _show(told: "Report") -> None:
+    from rich.console import Console
+
+    from tandem.observe.report.terminal import render_report
+
+    render_report(told, Console(highlight=False))

@@ -1,0 +1,124 @@
+"""What is written beside each figure: its title, what it means, and what is missing where it cannot be drawn."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = ["CAPTIONS", "Caption"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caption:
+    """The words of one figure."""
+
+    title: str
+    meaning: str
+    missing: str
+    """What was not measured, where there is no figure."""
+
+
+CAPTIONS: Mapping[str, Caption] = {
+    "losses": Caption(
+        title="Losses",
+        meaning="Negative log-likelihood a target token, without smoothing: lower is better. The training curve is "
+        "made with dropout and of other text at every step, so it may lie above the valid curve. The probe "
+        "is a fixed set of training pairs, measured exactly like the valid set: only the room between these"
+        " two tells of overfitting. Of an imported run the training curve is what that tool minimised.",
+        missing="No loss was logged.",
+    ),
+    "bleu": Caption(
+        title="Scores",
+        meaning="BLEU of real translations by beam search, detokenised, as sacreBLEU computes it. The bars are 95 %"
+        " intervals by resampling the sentences of the set: scores whose bars overlap much may be equal. A "
+        "score that another tool has written is shown under its own name: it is no BLEU of translations "
+        "unless that tool says so.",
+        missing="Nothing was translated and scored.",
+    ),
+    "learning_rate": Caption(
+        title="Learning rate",
+        meaning="The dashed curve is what the formula of the recipe gives up to the last planned step, the solid "
+        "one what the steps used. They should lie on one another.",
+        missing="No learning rate was logged.",
+    ),
+    "gradient_norm": Caption(
+        title="Length of the gradient",
+        meaning="Of all gradients together, before clipping, on a scale of powers of ten. Single peaks are usual; a"
+        " curve that climbs for long comes before a run that diverges.",
+        missing="No length of the gradient was logged.",
+    ),
+    "throughput": Caption(
+        title="Speed",
+        meaning="Target tokens a second that all ranks together trained on; padding does not count, and neither "
+        "does the time of evaluations and checkpoints.",
+        missing="Target tokens of the steps were not logged.",
+    ),
+    "anatomy": Caption(
+        title="What a step's time goes into",
+        meaning="Each colour is the mean over the ranks of the time in one phase, stacked to the whole step. "
+        "Hatched phases are waiting: for data, and for gradients of other ranks after the own work was "
+        "done. Diamonds are evaluations, triangles checkpoints, crosses restarts.",
+        missing="The phases of the steps were not measured.",
+    ),
+    "time_split": Caption(
+        title="Where the time went",
+        meaning="The wall time of the whole run, from its first record to its last, split into what it was spent "
+        "on.",
+        missing="The log has no wall-clock times.",
+    ),
+    "gpus": Caption(
+        title="GPUs of every host",
+        meaning="Means over the GPUs of a host. Utilisation is the share of time in which some kernel ran: one that"
+        " waits for the network counts as busy, so 100 % proves nothing. Power is harder to fake: a GPU "
+        "that computes draws most of what it may.",
+        missing="No GPU was sampled.",
+    ),
+    "network": Caption(
+        title="Network of every host",
+        meaning="Bytes a second that crossed the interfaces of each host. Sent and received are apart: a link "
+        "carries its full speed in each direction. `lo` is what ranks of one host send each other, and is "
+        "shown where nothing else carried anything.",
+        missing="No network interface was sampled.",
+    ),
+    "cpu": Caption(
+        title="Processor and memory of every host",
+        meaning="Share of all cores that was busy, and of memory in use without caches.",
+        missing="No host was sampled.",
+    ),
+    "step_times": Caption(
+        title="Duration of a step",
+        meaning="Wall time from the end of the step before to the end of the step, of rank 0; evaluations and "
+        "waiting for checkpoints are not in it. Where a point stands for many steps it is their mean, and "
+        "the band goes from the shortest to the longest.",
+        missing="Durations of the steps were not logged.",
+    ),
+    "step_bytes": Caption(
+        title="Bytes a step on the network",
+        meaning="What crossed the interfaces of each host, divided by the steps done in that time. The dashed line "
+        "is what summing the gradients over a ring needs: 2·(n − 1)/n of their bytes in each direction.",
+        missing="Bytes on the network were not sampled, or there was one rank only.",
+    ),
+    "exchange": Caption(
+        title="What the exchange of gradients costs",
+        meaning="The rank that comes last waits for the network alone: the least wait of a step is the network's, "
+        "and what other ranks wait more is waiting for the slowest. This is a lower bound, since an "
+        "exchange can also slow the computing beside it. The points are the truth where it was probed: the "
+        "same batches with exchange less without.",
+        missing="Waits for gradients were not measured, or there was one rank only.",
+    ),
+    "checkpoint_parts": Caption(
+        title="Parts of a checkpoint",
+        meaning="The files of the newest checkpoint by size. 1 MB is 1,000,000 bytes.",
+        missing="No checkpoint was written.",
+    ),
+    "dropped": Caption(
+        title="What became of the pairs that were read",
+        meaning="The upper bar is every pair that was read. The lower bars are the dropped ones by reason, at a "
+        "larger scale, because each is a small part. A pair is counted under the first reason that fits.",
+        missing="The run has no data card.",
+    ),
+    "lengths": Caption(
+        title="Sentence lengths",
+        meaning="How long sentences are, in subword pieces without the end mark. The height is the share of that "
+        "side's sentences at each length; both sides use the same scale. Point at a step for its numbers.",
+        missing="The run has no data card.",
+    ),
+}

@@ -1,0 +1,167 @@
+"""Timelines of the hosts, one below the other on one time axis: GPUs, network, processor."""
+
+from collections.abc import Callable, Iterable
+from math import inf
+
+import numpy as np
+
+from tandem.artefact import JsonValue
+from tandem.observe.figures.clock import Clock, clock_of, marks
+from tandem.observe.figures.curve import Column, Trace, axis, line, mean_of_ranks
+from tandem.observe.figures.look import GREEN, MUTED, SOURCE, TARGET, Figure, base_layout, label
+from tandem.observe.series.columns import HostSamples, Series
+
+__all__ = ["cpu_figure", "gpus_figure", "network_figure"]
+
+ROW_HEIGHT, GAP, STRIP, FRAME = 130, 26, 30, 90
+MOST_HOSTS = 16
+BUSY_SHARE = 0.01
+"""An interface that carried less than this share of the busiest one's bytes is left out."""
+
+
+def gpus_figure(series: Series) -> Figure | None:
+    """Utilisation, power and memory of the GPUs of every host, each as the mean of its GPUs."""
+    return _rows(series, _gpu_lines, title="%", top=100.0)
+
+
+def cpu_figure(series: Series) -> Figure | None:
+    """Processor and memory of every host."""
+    return _rows(series, _cpu_lines, title="%", top=100.0)
+
+
+def network_figure(series: Series) -> Figure | None:
+    """What every host sent and received on the interfaces that carried something."""
+    measured = min((each.bytes_per_s for each in series.links if np.isfinite(each.bytes_per_s)), default=inf)
+    return _rows(
+        series,
+        lambda samples, clock: _network_lines(samples, clock, measured_bytes_per_s=measured),
+        title="MB/s",
+        top=None,
+    )
+
+
+def _gpu_lines(samples: HostSamples, clock: Clock) -> list[Trace]:
+    at, described = clock.at(samples.time_s), samples.described
+    limits = np.array(described.gpu_power_limit_w, np.float64)[:, None]
+    room = np.array(described.gpu_memory_bytes, np.float64)[:, None]
+    shares = (
+        ("utilisation: some kernel ran", samples.gpu_utilisation, MUTED, "solid"),
+        ("power, of the limit", _part(samples.gpu_power_w, limits), TARGET, "solid"),
+        ("memory in use", _part(samples.gpu_memory_bytes, room), GREEN, "dot"),
+    )
+    return _shares(shares, at) if described.gpus else []
+
+
+def _cpu_lines(samples: HostSamples, clock: Clock) -> list[Trace]:
+    at = clock.at(samples.time_s)
+    memory = _part(samples.memory_bytes, np.float64(samples.described.memory_bytes))
+    shares = (
+        ("cores busy", samples.cpu, SOURCE, "solid"),
+        ("memory in use", memory, GREEN, "dot"),
+    )
+    return _shares(shares, at)
+
+
+def _part(used: Column, whole: Column | np.float64) -> Column:
+    return np.asarray(used / np.where(whole > 0, whole, np.nan))
+
+
+def _shares(shares: Iterable[tuple[str, Column, str, str]], at: Column) -> list[Trace]:
+    return [
+        line(name, at, 100 * mean_of_ranks(np.atleast_2d(found)), colour=colour, dash=dash)
+        for name, found, colour, dash in shares
+        if np.isfinite(found).any()
+    ]
+
+
+def _network_lines(samples: HostSamples, clock: Clock, *, measured_bytes_per_s: float) -> list[Trace]:
+    at, described = clock.at(samples.time_s), samples.described
+    traces: list[Trace] = []
+    for row in _busy_interfaces(samples):
+        name, rate = described.interfaces[row], described.interface_bits_per_s[row]
+        directions = (
+            ("sent", samples.sent_bytes_per_s, SOURCE, "solid"),
+            ("received", samples.received_bytes_per_s, TARGET, "dot"),
+        )
+        traces += [
+            line(f"{name} {direction}", at, found[row] / 1e6, colour=colour, dash=dash)
+            for direction, found, colour, dash in directions
+        ]
+        if rate:
+            traces.append(_level(f"{name}: speed agreed on", rate / 8e6, clock, "dash"))
+    if traces and np.isfinite(measured_bytes_per_s):
+        traces.append(
+            _level("slowest link, as measured before", measured_bytes_per_s / 1e6, clock, "longdash")
+        )
+    return traces
+
+
+def _busy_interfaces(samples: HostSamples) -> list[int]:
+    """Rows of the interfaces worth a line; what ranks of one host send each other counts only if nothing else does."""
+    carried = np.nansum(samples.sent_bytes_per_s, axis=1) + np.nansum(samples.received_bytes_per_s, axis=1)
+    outer = [row for row, name in enumerate(samples.described.interfaces) if name != "lo"]
+    busiest = max((float(carried[row]) for row in outer), default=0.0)
+    if busiest > 0:
+        return [row for row in outer if carried[row] >= BUSY_SHARE * busiest]
+    return [row for row in range(len(carried)) if carried[row] > 0]
+
+
+def _level(name: str, height: float, clock: Clock, dash: str) -> Trace:
+    ends = np.array([0.0, clock.end_s])
+    return line(name, clock.at(ends), np.full(2, height), colour=MUTED, dash=dash)
+
+
+def _rows(
+    series: Series,
+    lines: Callable[[HostSamples, Clock], list[Trace]],
+    *,
+    title: str,
+    top: float | None,
+) -> Figure | None:
+    """A row of lines for each host that has some, below a strip of marks."""
+    clock = clock_of(series)
+    rows = [
+        (host, drawn)
+        for host, samples in series.samples.items()
+        if len(samples.time_s) and (drawn := lines(samples, clock))
+    ][:MOST_HOSTS]
+    if not rows:
+        return None
+    plot = STRIP + (ROW_HEIGHT + GAP) * len(rows)
+    layout: dict[str, JsonValue] = {
+        **base_layout(height=plot + FRAME),
+        "xaxis": clock.axis(anchor=f"y{len(rows)}" if len(rows) > 1 else "y"),
+        "yaxis99": {"domain": [1 - STRIP / plot, 1], "range": [0, 4], "visible": False, "anchor": "x"},
+        "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom"},
+        "hovermode": "closest",
+        "showlegend": True,
+    }
+    data: list[JsonValue] = []
+    notes: list[JsonValue] = []
+    seen: set[JsonValue] = set()
+    for number, (host, drawn) in enumerate(rows):
+        below = (STRIP + (ROW_HEIGHT + GAP) * (number + 1)) / plot
+        domain: list[JsonValue] = [1 - below, 1 - below + ROW_HEIGHT / plot]
+        name = "" if number == 0 else str(number + 1)
+        limits: dict[str, JsonValue] = {"rangemode": "tozero"} if top is None else {"range": [0, top * 1.05]}
+        layout[f"yaxis{name}"] = axis(title, domain=domain, anchor="x", nticks=5, **limits)
+        notes.append(_note(host, domain[1]))
+        for trace in drawn:
+            first = trace["name"] not in seen
+            seen.add(trace["name"])
+            data.append({**trace, "yaxis": f"y{name}", "showlegend": first, "legendgroup": trace["name"]})
+    layout["annotations"] = notes
+    return {"data": [*data, *marks(series, yaxis="y99")], "layout": layout}
+
+
+def _note(host: str, height: JsonValue) -> JsonValue:
+    return {
+        "text": f"<b>{label(host)}</b>",
+        "xref": "paper",
+        "yref": "paper",
+        "x": 0,
+        "y": height,
+        "xanchor": "left",
+        "yanchor": "bottom",
+        "showarrow": False,
+    }

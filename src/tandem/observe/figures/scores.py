@@ -1,0 +1,51 @@
+"""The figure of scores: BLEU with its interval, or what another tool called a score."""
+
+import numpy as np
+
+from tandem.artefact import JsonValue
+from tandem.observe.figures.curve import Trace, axis, curves, line
+from tandem.observe.figures.look import GREEN, PURPLE, SOURCE, TARGET, Figure
+from tandem.observe.series.columns import Evaluation, Series
+
+__all__ = ["bleu_figure"]
+
+
+def bleu_figure(series: Series) -> Figure | None:
+    """BLEU over steps; of an imported run its scores, under the names that they have there."""
+    scored = [each for each in series.evaluations if np.isfinite(each.bleu)]
+    if scored:
+        return curves([_bleu(scored)], x=axis("step"), y=axis("BLEU, 0 to 100"))
+    traces = _foreign(series)
+    return curves(traces, x=axis("step"), y=axis("score of another tool, no BLEU")) if traces else None
+
+
+def _bleu(scored: list[Evaluation]) -> Trace:
+    at = np.array([each.step for each in scored])
+    bleu = np.array([each.bleu for each in scored])
+    trace = line("BLEU on valid, 95 % interval", at, bleu, colour=SOURCE, markers=True)
+    drawn: JsonValue = trace["x"]
+    # An interval belongs to one evaluation: where points had to be thinned out, none is shown.
+    if isinstance(drawn, list) and len(drawn) == len(scored):
+        trace["error_y"] = {
+            "type": "data",
+            "symmetric": False,
+            "array": _reach([each.bleu_high - each.bleu for each in scored]),
+            "arrayminus": _reach([each.bleu - each.bleu_low for each in scored]),
+            "color": SOURCE,
+        }
+    return trace
+
+
+def _reach(lengths: list[float]) -> list[JsonValue]:
+    return [round(length, 4) if np.isfinite(length) else 0.0 for length in lengths]
+
+
+def _foreign(series: Series) -> list[Trace]:
+    names = sorted({name for each in series.evaluations for name in each.scores})
+    colours = (TARGET, GREEN, PURPLE, SOURCE)
+    traces = []
+    for name, colour in zip(names, colours, strict=False):
+        found = [(each.step, each.scores[name]) for each in series.evaluations if name in each.scores]
+        steps, scores = (np.array(column, np.float64) for column in zip(*found, strict=True))
+        traces.append(line(name, steps, scores, colour=colour, markers=True))
+    return traces

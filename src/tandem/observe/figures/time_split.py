@@ -1,0 +1,72 @@
+"""The figure of where the wall time of a run went."""
+
+from tandem.artefact import JsonValue
+from tandem.observe.figures.clock import clock_of
+from tandem.observe.figures.curve import axis
+from tandem.observe.figures.look import BROWN, GREEN, MUTED, PURPLE, SKY, SOURCE, TARGET, Figure, base_layout
+from tandem.observe.numbers import duration, percent, share
+from tandem.observe.series.columns import Series
+from tandem.observe.spent import spend
+
+__all__ = ["time_split_figure"]
+
+ROW_HEIGHT = 30
+FRAME_HEIGHT = 60
+
+
+def time_split_figure(series: Series) -> Figure | None:
+    """A bar for each thing that took time."""
+    if not len(series.steps) or series.end_s <= 0 or not _has_times(series):
+        return None
+    clock = clock_of(series)
+    parts = [part for part in _parts(series) if part[1] > 0]
+    if not parts:
+        return None
+    lengths = [seconds / clock.seconds for _, seconds, _ in parts]
+    bars: dict[str, JsonValue] = {
+        "type": "bar",
+        "orientation": "h",
+        "x": [float(f"{length:.6g}") for length in lengths],
+        "y": [name for name, _, _ in parts],
+        "marker": {"color": [colour for _, _, colour in parts]},
+        "text": [duration(seconds) for _, seconds, _ in parts],
+        "textposition": "outside",
+        "cliponaxis": False,
+        "hoverinfo": "text",
+        "hovertext": [
+            f"{name}: {duration(seconds)} ({percent(share(seconds, series.end_s))})"
+            for name, seconds, _ in parts
+        ],
+    }
+    layout: dict[str, JsonValue] = {
+        **base_layout(height=FRAME_HEIGHT + ROW_HEIGHT * len(parts)),
+        "showlegend": False,
+        "xaxis": axis(f"wall time, {clock.unit}", range=[0, 2 * max(lengths)]),
+        "yaxis": {
+            "automargin": True,
+            "autorange": "reversed",
+            "ticks": "outside",
+            "ticklen": 6,
+            "tickcolor": "rgba(0,0,0,0)",
+        },
+        "hovermode": "closest",
+    }
+    return {"data": [bars], "layout": layout}
+
+
+def _has_times(series: Series) -> bool:
+    return series.imported is None or series.imported.times == "wall"
+
+
+def _parts(series: Series) -> list[tuple[str, float, str]]:
+    spent = spend(series)
+    return [
+        ("training", spent.training_s, SOURCE),
+        ("evaluation", spent.evaluation_s, GREEN),
+        ("waiting for checkpoints", spent.checkpoint_s, PURPLE),
+        ("data preparation", spent.preparation_s, SKY),
+        ("start-up and compiling", spent.start_s, BROWN),
+        ("lost to restarts", spent.lost_s, TARGET),
+        ("stopped", spent.stopped_s, MUTED),
+        ("not explained", spent.rest_s, MUTED),
+    ]

@@ -1,0 +1,85 @@
+"""Lines of a console log as the tool printed them: unpacked, without what terminals and mpirun put around them."""
+
+import bz2
+import gzip
+import lzma
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from tandem.progress import SILENT, Progress
+
+__all__ = ["Line", "read_lines"]
+
+_CHUNK = 1 << 16
+_LONGEST = 1 << 17
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
+)
+_RANK = re.compile(r"(?:\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})?\[\d+,(\d{1,6})\]<std(?:out|err)>:")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line, or the part of one that stands between two carriage returns."""
+
+    text: str
+    rank: int | None = None
+    """That printed it, where mpirun says so."""
+
+
+def read_lines(path: Path, progress: Progress = SILENT) -> Iterator[Line]:
+    """Lines of a plain or compressed log; a last line without its end may be cut off anywhere and is left out."""
+    with path.open("rb") as file, progress.bar("read", total=path.stat().st_size, unit="B") as bar:
+        seen = 0
+        for line in _split(_unpack(file)):
+            yield from _clean(line)
+            if file.tell() != seen:
+                bar.advance(file.tell() - seen)
+                seen = file.tell()
+
+
+def _unpack(file: BufferedReader) -> BinaryIO:
+    magic = file.peek(6)[:6]
+    if magic.startswith(b"\xfd7zXZ\x00"):
+        return cast(BinaryIO, lzma.open(file))
+    if magic.startswith(b"\x1f\x8b"):
+        return cast(BinaryIO, gzip.open(file))
+    if magic.startswith(b"BZh"):
+        return cast(BinaryIO, bz2.open(file))
+    return file
+
+
+def _split(file: BinaryIO) -> Iterator[bytes]:
+    """Whole lines; what is longer than any line of a log is dropped as it comes, so that memory stays small."""
+    rest, too_long = b"", False
+    while chunk := _read(file):
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            if not too_long:
+                yield line
+            too_long = False
+        if len(rest) > _LONGEST:
+            rest, too_long = b"", True
+
+
+def _read(file: BinaryIO) -> bytes:
+    """The next bytes; a compressed file that is torn ends there."""
+    try:
+        return file.read(_CHUNK)
+    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile):
+        return b""
+
+
+def _clean(line: bytes) -> Iterator[Line]:
+    for part in re.split(rb"\r+", line):
+        # With the prefixes as separators, ranks and texts take turns after the first text.
+        first, *tagged = _RANK.split(_ESCAPES.sub("", part.decode(errors="replace")))
+        if first.strip():
+            yield Line(text=first)
+        for rank, text in zip(tagged[::2], tagged[1::2], strict=True):
+            yield Line(text=text, rank=int(rank))

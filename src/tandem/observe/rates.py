@@ -1,0 +1,159 @@
+"""Learning rates as planned: the formulas of the recipe, as functions of the step."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tandem.observe.series.columns import Series
+from tandem.runlog.event import TrainingStarted
+
+__all__ = ["Plan", "planned_rates", "read_plan"]
+
+Numbers = NDArray[np.float64]
+
+NUMBER = r"([0-9.eE+-]+)"
+FORMULAS = {
+    "transformer": rf"{NUMBER} · (?P<width>\d+)\^-0\.5 · min\(step\^-0\.5, step · (?P<warmup>\d+)\^-1\.5\)",
+    "inverse_sqrt": rf"{NUMBER} · min\(step / (?P<warmup>\d+), \(\d+ / step\)\^0\.5\)",
+    "cosine": rf"{NUMBER} · min\(1, step / (?P<warmup>\d+)\), then half a cosine wave to zero after step (?P<last>\d+)",
+    "linear": rf"{NUMBER} · min\(1, step / (?P<warmup>\d+)\), then a straight line to zero after step (?P<last>\d+)",
+    "constant": rf"{NUMBER} · min\(1, step / (?P<warmup>\d+)\)",
+}
+COOLDOWN = re.compile(r"; the last (\d+) steps fall to zero")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A formula of learning rates with its numbers."""
+
+    kind: str
+    rate: float
+    """The peak; for `transformer` the factor."""
+    warmup: int
+    width: int
+    last: int
+    """The last step of the run; 0 where it is not known."""
+    cooldown: int
+
+    def rates(self, step: Numbers) -> Numbers:
+        """The rate of each step, which counts from 1."""
+        step = np.maximum(step, 1.0)
+        left = (self.last + 1 - step) / (self.cooldown + 1) if self.cooldown else np.ones_like(step)
+        return self._base(step) * np.clip(left, 0.0, 1.0)
+
+    def _base(self, step: Numbers) -> Numbers:
+        rise = np.minimum(1.0, step / self.warmup) if self.warmup else np.ones_like(step)
+        if self.kind == "transformer":
+            return np.asarray(
+                self.rate * self.width**-0.5 * np.minimum(step**-0.5, step * max(self.warmup, 1) ** -1.5)
+            )
+        if self.kind == "inverse_sqrt":
+            return np.asarray(
+                self.rate * np.minimum(step / max(self.warmup, 1), np.sqrt(max(self.warmup, 1) / step))
+            )
+        done = np.clip((step - self.warmup) / max(1, self.last + 1 - self.warmup), 0.0, 1.0)
+        fall = {"cosine": (1 + np.cos(np.pi * done)) / 2, "linear": 1 - done}
+        return np.asarray(self.rate * rise * fall.get(self.kind, 1.0))
+
+    @property
+    def formula(self) -> str:
+        """With its numbers, as a person writes it."""
+        warmup = max(self.warmup, 1)
+        rise = f"{self.rate:g} · min(1, step / {warmup})"
+        texts = {
+            "transformer": f"{self.rate:g} · {self.width}^-0.5 · min(step^-0.5, step · {warmup}^-1.5)",
+            "inverse_sqrt": f"{self.rate:g} · min(step / {warmup}, ({warmup} / step)^0.5)",
+            "cosine": f"{rise}, then half a cosine wave to zero after step {self.last}",
+            "linear": f"{rise}, then a straight line to zero after step {self.last}",
+        }
+        text = texts.get(self.kind, rise)
+        return f"{text}; the last {self.cooldown} steps fall to zero" if self.cooldown else text
+
+    @property
+    def peak_step(self) -> int:
+        """The step with the highest rate, the first of them."""
+        turn = max(1, self.warmup)
+        if not self.cooldown:
+            return turn
+        places = np.unique(np.clip([turn, self.last - self.cooldown, self.last - self.cooldown + 1], 1, None))
+        return int(places[np.argmax(self.rates(places.astype(np.float64)))])
+
+
+def read_plan(series: Series) -> Plan | None:
+    """The plan of the last start of training; None where nothing says it."""
+    started = series.started
+    read = _from_sentence(started) if started is not None else None
+    last = started.max_steps if started is not None else 0
+    return read or _from_recipe(series.recipe, last) or _from_facts(series, last)
+
+
+def planned_rates(series: Series, steps: Numbers) -> Numbers | None:
+    """What the rate of each step was to be when the step was made; None where no plan is known."""
+    final = read_plan(series)
+    if final is None:
+        return None
+    rates = final.rates(steps)
+    starts = [start for _, start in series.starts]
+    for number, start in enumerate(starts[:-1]):
+        plan = _from_sentence(start)
+        resumed = min(later.step for later in starts[number + 1 :])
+        made = (steps > start.step) & (steps <= resumed)
+        if plan is not None:
+            rates = np.where(made, plan.rates(steps), rates)
+    return rates
+
+
+def _from_sentence(start: TrainingStarted) -> Plan | None:
+    kind, _, text = start.schedule.partition(": ")
+    found = re.match(FORMULAS[kind], text) if kind in FORMULAS else None
+    if found is None:
+        return None
+    numbers = {name: int(value) for name, value in found.groupdict().items()}
+    cooldown = COOLDOWN.search(text)
+    return Plan(
+        kind=kind,
+        rate=float(found[1]),
+        warmup=numbers["warmup"],
+        width=numbers.get("width", 1),
+        last=numbers.get("last", start.max_steps),
+        cooldown=int(cooldown[1]) if cooldown else 0,
+    )
+
+
+def _from_recipe(recipe: Mapping[str, object], last: int) -> Plan | None:
+    optim, model, train = (recipe.get(name) for name in ("optim", "model", "train"))
+    if not isinstance(optim, Mapping) or optim.get("schedule") not in FORMULAS:
+        return None
+    width = model.get("width") if isinstance(model, Mapping) else None
+    planned = train.get("max_steps") if isinstance(train, Mapping) else None
+    rate = _number(optim.get("learning_rate"))
+    if rate is None or (optim["schedule"] == "transformer" and _number(width) is None):
+        return None
+    return Plan(
+        kind=str(optim["schedule"]),
+        rate=rate,
+        warmup=int(_number(optim.get("warmup_steps")) or 0),
+        width=int(_number(width) or 1),
+        last=last or int(_number(planned) or 0),
+        cooldown=int(_number(optim.get("cooldown_steps")) or 0),
+    )
+
+
+def _from_facts(series: Series, last: int) -> Plan | None:
+    """Of an imported run, whose transformer policy is the one that is known."""
+    told = series.imported.facts.get("schedule") if series.imported is not None else None
+    if not isinstance(told, Mapping):
+        return None
+    rate, warmup, width = (_number(told.get(name)) for name in ("learning_rate", "warmup_steps", "d_model"))
+    if rate is None or not warmup or not width:
+        return None
+    factor = _number(told.get("coefficient"))
+    rate *= 1.0 if factor is None else factor
+    return Plan(kind="transformer", rate=rate, warmup=int(warmup), width=int(width), last=last, cooldown=0)
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

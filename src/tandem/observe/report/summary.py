@@ -1,0 +1,226 @@
+"""A run in a line, and the tables below the answers: evaluations, checkpoints, hosts, versions."""
+
+import math
+from datetime import UTC, datetime
+
+from tandem.observe.numbers import count, decimal, duration, megabytes, short_count
+from tandem.observe.series.columns import Evaluation, Series
+from tandem.observe.tabular import Table
+
+__all__ = [
+    "begun_at",
+    "checkpoints_table",
+    "evaluations_table",
+    "has_clock",
+    "headline",
+    "hosts_table",
+    "links_table",
+    "notes",
+    "processes_table",
+    "state_of",
+]
+
+UNKNOWN = "–"
+MOST_ROWS = 60
+"""Of a table; of longer ones the last are shown."""
+
+
+def begun_at(series: Series) -> str:
+    """When the first record was written, in UTC."""
+    return datetime.fromtimestamp(series.begun_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def has_clock(series: Series) -> bool:
+    """Whether times of the log are those of a clock; an imported run may have none."""
+    return series.imported is None or series.imported.times == "wall"
+
+
+def state_of(series: Series) -> str:
+    """Whether the run ended, and how; one that did not say so is going on, or was killed."""
+    if series.imported is not None:
+        return f"imported from {series.imported.tool}"
+    if series.ended:
+        return f"ended: {series.ended}"
+    return "closed" if series.is_closed else "not ended: it is going on, or was killed"
+
+
+def headline(series: Series) -> str:
+    """What the run is and where it stands, in one sentence."""
+    steps = int(series.steps.step[-1]) if len(series.steps) else 0
+    parts = [f"{count(steps)} steps" + (f" in {duration(series.end_s)}" if has_clock(series) else "")]
+    if (started := series.started) is not None:
+        parts.append(f"{count(started.ranks)} rank{'s' * (started.ranks != 1)} on {_device(series)}")
+        if started.parameters:
+            parts.append(f"{short_count(started.parameters)} parameters")
+        if started.precision:
+            parts.append(started.precision)
+    return f"{', '.join(parts)}; {state_of(series)}."
+
+
+def _device(series: Series) -> str:
+    started = series.started
+    hosts = {process.host for process in series.processes if process.host}
+    device = started.device if started is not None and started.device else "an unknown device"
+    return f"{device}, {len(hosts)} hosts" if len(hosts) > 1 else device
+
+
+def notes(series: Series) -> tuple[str, ...]:
+    """What a reader must know of the log before believing anything."""
+    found = []
+    if series.damaged:
+        found.append(f"{count(series.damaged)} lines of the log could not be read and are left out.")
+    if series.dropped:
+        found.append(f"{count(series.dropped)} events are missing: the log's writers could not keep them.")
+    if series.redone_steps:
+        found.append(
+            f"{count(series.redone_steps)} steps were done twice because a restart went back; they count once."
+        )
+    if series.imported is not None:
+        files = ", ".join(series.imported.files)
+        found.append(f"Read from files of another tool ({files}): only what they hold can be told.")
+    return tuple(found)
+
+
+def evaluations_table(series: Series) -> Table:
+    """Every look at the model, with its scores."""
+    shown = series.evaluations[-MOST_ROWS:]
+    names = sorted({name for each in shown for name in each.scores})
+    rows = tuple(
+        (
+            count(each.step),
+            _number(each.valid_loss, 4),
+            _number(each.probe_loss, 4),
+            _bleu(each),
+            _number(each.chrf, 1),
+            *(_number(each.scores.get(name, math.nan), 4) for name in names),
+            _best(each),
+        )
+        for each in shown
+    )
+    signature = next((each.bleu_signature for each in reversed(shown) if each.bleu_signature), "")
+    more = _left_out(len(series.evaluations))
+    return Table(
+        title="Evaluations",
+        columns=("step", "valid loss", "probe loss", "BLEU (95 %)", "chrF", *names, "best so far"),
+        rows=rows,
+        names=0,
+        note=" ".join(filter(None, (more, f"BLEU by sacreBLEU, {signature}." if signature else ""))),
+    )
+
+
+def _left_out(rows: int) -> str:
+    return f"The last {MOST_ROWS} of {count(rows)}." if rows > MOST_ROWS else ""
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}" if math.isfinite(value) else UNKNOWN
+
+
+def _bleu(each: Evaluation) -> str:
+    if not math.isfinite(each.bleu):
+        return UNKNOWN
+    if not math.isfinite(each.bleu_low + each.bleu_high):
+        return f"{each.bleu:.1f}"
+    return f"{each.bleu:.1f} ({each.bleu_low:.1f} to {each.bleu_high:.1f})"
+
+
+def _best(each: Evaluation) -> str:
+    kinds = (("loss", each.is_best_loss), ("BLEU", each.is_best_bleu))
+    return ", ".join(name for name, best in kinds if best)
+
+
+def checkpoints_table(series: Series) -> Table:
+    """Every checkpoint that was written."""
+    shown = series.checkpoints[-MOST_ROWS:]
+    return Table(
+        title="Checkpoints",
+        columns=("folder", "step", "size", "files", "training waited", "written in", "still kept"),
+        rows=tuple(
+            (
+                each.folder,
+                count(each.step),
+                megabytes(each.bytes),
+                count(len(each.files)),
+                f"{each.blocked_s:.2f} s",
+                f"{each.write_s:.2f} s",
+                "no" if each.is_removed else "yes",
+            )
+            for each in shown
+        ),
+        note=_left_out(len(series.checkpoints)) if shown else "No checkpoint was written.",
+    )
+
+
+def hosts_table(series: Series) -> Table:
+    """The hosts that were sampled, and what they have."""
+    return Table(
+        title="Hosts",
+        columns=("host", "GPUs", "interfaces", "cores", "memory"),
+        rows=tuple(
+            (
+                host,
+                _grouped(samples.described.gpus) or "none",
+                ", ".join(
+                    map(_interface, samples.described.interfaces, samples.described.interface_bits_per_s)
+                ),
+                count(samples.described.cores),
+                f"{decimal(samples.described.memory_bytes / 1e9)} GB",
+            )
+            for host, samples in series.samples.items()
+        ),
+        names=3,
+        note="" if series.samples else "No host was sampled.",
+    )
+
+
+def _grouped(names: tuple[str, ...]) -> str:
+    return ", ".join(f"{names.count(name)} × {name}" for name in dict.fromkeys(names))
+
+
+def _interface(name: str, bits_per_s: int) -> str:
+    return f"{name} ({bits_per_s / 1e9:g} Gb/s)" if bits_per_s else name
+
+
+def links_table(series: Series) -> Table:
+    """What was measured between hosts before training."""
+    return Table(
+        title="Links, as measured before training",
+        columns=("from", "to", "connection", "speed", "there and back", "loss"),
+        rows=tuple(
+            (
+                link.sender,
+                link.receiver,
+                link.connection,
+                f"{link.bytes_per_s / 1e6:,.1f} MB/s" if math.isfinite(link.bytes_per_s) else UNKNOWN,
+                f"{link.latency_s * 1e3:.2f} ms" if math.isfinite(link.latency_s) else UNKNOWN,
+                f"{link.loss * 100:.2f} %" if math.isfinite(link.loss) else UNKNOWN,
+            )
+            for link in series.links
+        ),
+        names=3,
+    )
+
+
+def processes_table(series: Series) -> Table:
+    """What ran on each rank."""
+    measured = [each.device for each in series.devices]
+    return Table(
+        title="Ranks and versions",
+        columns=("rank", "host", "device", "Tandem", "Python", "PyTorch"),
+        rows=tuple(
+            (
+                str(rank),
+                each.host,
+                measured[rank] if len(measured) == len(series.processes) else _started_device(series),
+                each.tandem,
+                each.python,
+                each.torch or UNKNOWN,
+            )
+            for rank, each in enumerate(series.processes)
+        )[:MOST_ROWS],
+        names=6,
+    )
+
+
+def _started_device(series: Series) -> str:
+    return series.started.device if series.started is not None else UNKNOWN

@@ -1,0 +1,131 @@
+"""Which steps stand: a restart goes back to a checkpoint, and what was done after that is done again."""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from tandem.observe.series.columns import PHASES, Counts, Flags, RankSteps, Short
+
+__all__ = ["Rounds", "RowKeeper", "in_order", "stand"]
+
+_ALWAYS = int(np.iinfo(np.int64).min)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounds:
+    """From one start of training to the next."""
+
+    begun_ns: Counts
+    """When the processes of each began, in order; the first has no beginning."""
+    went_back_to: Counts
+    """The step that each went on from."""
+
+    def of(self, time_ns: Counts) -> Counts:
+        """The round of each time."""
+        return np.searchsorted(self.begun_ns, time_ns, side="right") - 1
+
+    def stands(self, step: Counts, time_ns: Counts) -> Flags:
+        """Whether no later round went back behind each step."""
+        later = np.minimum.accumulate(self.went_back_to[::-1])[::-1]
+        limits = np.append(later[1:], np.iinfo(np.int64).max)
+        return step <= limits[self.of(time_ns)]
+
+
+def in_order(steps: Mapping[str, Any]) -> dict[str, Any]:
+    """The rows of one file in order of time, each once.
+
+    A log that was gathered from several hosts may hold lines twice, and old ones behind new ones. A clock that was set
+    back while steps went on is taken to have stood still.
+    """
+    step, time_ns = steps["step"], steps["time_ns"].copy()
+    breaks = np.flatnonzero(np.diff(step) <= 0) + 1
+    for run in np.split(np.arange(len(step)), breaks) if (np.diff(time_ns) < 0).any() else ():
+        time_ns[run] = np.maximum.accumulate(time_ns[run])
+    steps = {**steps, "time_ns": time_ns}
+    if (np.diff(time_ns) > 0).all():
+        return steps
+    order = np.lexsort((step, time_ns))
+    same = (np.diff(step[order]) == 0) & (np.diff(time_ns[order]) == 0)
+    order = order[np.append(True, ~same)]
+    return {name: held[order] for name, held in steps.items()}
+
+
+def stand(
+    steps: Mapping[str, Any], *, starts: Sequence[tuple[int, int]], processes_ns: Sequence[int]
+) -> tuple[Rounds, Flags]:
+    """Find the rounds of a run, and which of the leader's rows stand.
+
+    `starts` are the times of TrainingStarted with the steps done before, `processes_ns` those of RunStarted.
+    """
+    step, time_ns = steps["step"], steps["time_ns"]
+    found = sorted((_begun(at, starts, processes_ns), back_to) for at, back_to in starts)
+    for row in (np.flatnonzero(np.diff(step) <= 0) + 1).tolist():
+        # Also where the record of the restart was lost, or says something else than the steps do.
+        before, after = (bisect_right(found, int(time_ns[at]), key=itemgetter(0)) for at in (row - 1, row))
+        if before == after:
+            found.insert(after, (int(time_ns[row]), int(step[row]) - 1))
+        else:
+            at, back_to = found[after - 1]
+            found[after - 1] = (at, min(back_to, int(step[row]) - 1))
+    found = _from_the_first(found, int(time_ns[0]) if len(time_ns) else None)
+    rounds = Rounds(
+        begun_ns=np.array([at for at, _ in found], np.int64),
+        went_back_to=np.array([back_to for _, back_to in found], np.int64),
+    )
+    return rounds, rounds.stands(step, time_ns)
+
+
+def _from_the_first(found: list[tuple[int, int]], row_ns: int | None) -> list[tuple[int, int]]:
+    """The first round has no beginning: other hosts' clocks may be behind, and the record of its start be lost."""
+    if found and (row_ns is None or found[0][0] <= row_ns):
+        return [(_ALWAYS, found[0][1]), *found[1:]]
+    return [(_ALWAYS, 0), *found]
+
+
+def _begun(at_ns: int, starts: Sequence[tuple[int, int]], processes_ns: Sequence[int]) -> int:
+    """When the process began that started training: steps of other ranks are far from that, and near the start."""
+    before = max((each for each, _ in starts if each < at_ns), default=0)
+    return max((each for each in processes_ns if before < each <= at_ns), default=at_ns)
+
+
+class RowKeeper:
+    """Puts what each rank did to the steps that stand."""
+
+    def __init__(self, step: Counts, time_ns: Counts, *, rounds: Rounds, ranks: int) -> None:
+        self._step, self._rounds = step, rounds
+        self._round = rounds.of(time_ns)
+        self._missing = set(range(ranks))
+        self._columns: dict[str, Short] = {
+            # Not filled yet: pages of a rank are taken when its rows come, and those are let go then.
+            name: np.empty((ranks, len(step)), np.float32)
+            for name in ("duration_s", *PHASES, "sent_bytes")
+        }
+
+    def keep(self, rank: int, steps: Mapping[str, Any]) -> None:
+        """Take one rank's rows; those of steps or rounds that do not stand are left out."""
+        self._missing.discard(rank)
+        for rows in self._columns.values():
+            rows[rank] = np.nan
+        if not len(self._step):
+            return
+        place = np.minimum(np.searchsorted(self._step, steps["step"]), len(self._step) - 1)
+        fits = (self._step[place] == steps["step"]) & (
+            self._round[place] == self._rounds.of(steps["time_ns"])
+        )
+        for name, rows in self._columns.items():
+            rows[rank, place[fits]] = steps[name][fits]
+
+    def finish(self, hosts: tuple[str, ...]) -> RankSteps:
+        """All ranks, with the hosts on which they were."""
+        for rows in self._columns.values():
+            rows[sorted(self._missing)] = np.nan
+        return RankSteps(
+            duration_s=self._columns["duration_s"],
+            phases={name: self._columns[name] for name in PHASES},
+            sent_bytes=self._columns["sent_bytes"],
+            hosts=hosts,
+        )

@@ -1,0 +1,163 @@
+"""What the sampler of a host wrote, as columns: stretches between two of its starts, and one put together of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import orjson
+
+from tandem.observe.series.columns import HostSamples, Numbers
+from tandem.runlog.event import HostDescribed, HostSampled
+from tandem.runlog.record import SCHEMA
+
+__all__ = ["Stretch", "StretchReader", "build_samples"]
+
+_OF_GPUS = (
+    "gpu_utilisation",
+    "gpu_memory_bytes",
+    "gpu_power_w",
+    "gpu_clock_mhz",
+    "gpu_temperature_c",
+    "gpu_throttled",
+)
+_OF_INTERFACES = ("received_bytes_per_s", "sent_bytes_per_s", "packets_per_s", "dropped")
+_FIELDS = tuple(each.name for each in fields(HostSampled))
+_WIDE = frozenset({"memory_bytes", "disk_free_bytes", "gpu_memory_bytes"})
+"""Too large for single precision."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Samples whose lists have one order; a row a sample."""
+
+    described: HostDescribed | None
+    columns: Mapping[str, Any]
+    """By the names of the fields, and `time_ns`."""
+
+
+class StretchReader:
+    """Turns blocks of lines into columns, and gives back the lines that are no plain samples."""
+
+    def __init__(self) -> None:
+        self._described: HostDescribed | None = None
+        self._stretches: list[Stretch] = []
+
+    def describe(self, described: HostDescribed) -> None:
+        """From here on, lists are in the order that this says."""
+        self._described = described
+
+    def add(self, time_ns: int, event: HostSampled) -> None:
+        """Take a sample that was read by itself."""
+        held = {name: [getattr(event, name)] for name in _FIELDS}
+        self._keep([time_ns], held)
+
+    def read(self, block: bytes) -> Iterator[bytes]:
+        """Take the samples of a block; yields its other lines, each at its place among them."""
+        lines = block.split(b"\n")[:-1]
+        try:
+            rows = orjson.loads(b"[" + block[:-1].replace(b"\n", b",") + b"]")
+        except ValueError:
+            rows = []
+        if len(rows) != len(lines):
+            rows = [_maybe_loads(line) for line in lines]
+        others = [at for at, row in enumerate(rows) if not _is_sample(row)]
+        for before, at in pairwise([-1, *others, len(rows)]):
+            yield from self._read_rows(rows[before + 1 : at], lines[before + 1 : at])
+            if at < len(rows) and lines[at]:
+                yield lines[at] + b"\n"
+
+    def finish(self) -> list[Stretch]:
+        """All stretches, in the order of the file."""
+        return _joined(self._stretches)
+
+    def _read_rows(self, rows: Sequence[Any], lines: Sequence[bytes]) -> Iterator[bytes]:
+        if not rows:
+            return
+        named = [row["fields"] for row in rows]
+        try:
+            times = [row["time_ns"] for row in rows]
+            held = {name: [each[name] for each in named] for name in _FIELDS}
+            self._keep(times, held)
+        except (KeyError, TypeError, ValueError, OverflowError):
+            yield from (line + b"\n" for line in lines)
+
+    def _keep(self, times: list[int], held: Mapping[str, list[Any]]) -> None:
+        columns: dict[str, Any] = {"time_ns": np.array(times, np.int64)}
+        for name, values in held.items():
+            if name == "gpu_throttled":
+                columns[name] = np.array([[bool(each) for each in row] for row in values], np.bool_)
+            else:
+                columns[name] = np.array(values, np.float64 if name in _WIDE else np.float32)
+        self._stretches.append(Stretch(described=self._described, columns=columns))
+
+
+def _maybe_loads(line: bytes) -> Any:
+    try:
+        return orjson.loads(line)
+    except ValueError:
+        return None
+
+
+def _is_sample(row: Any) -> bool:
+    return (
+        isinstance(row, dict)
+        and row.get("event") == "HostSampled"
+        and row.get("schema") == SCHEMA
+        and isinstance(row.get("fields"), dict)
+    )
+
+
+def _joined(stretches: list[Stretch]) -> list[Stretch]:
+    """Put neighbours of one form together, so that little is handed on."""
+    joined: list[list[Stretch]] = []
+    for each in stretches:
+        if joined and _form(joined[-1][0]) == _form(each):
+            joined[-1].append(each)
+        else:
+            joined.append([each])
+    return [
+        Stretch(
+            described=group[0].described,
+            columns={
+                name: np.concatenate([each.columns[name] for each in group]) for name in group[0].columns
+            },
+        )
+        for group in joined
+    ]
+
+
+def _form(stretch: Stretch) -> tuple[Any, ...]:
+    return stretch.described, *(held.shape[1:] for held in stretch.columns.values())
+
+
+def build_samples(stretches: Sequence[Stretch], time_s: Numbers) -> HostSamples | None:
+    """Put stretches together in the order that the last start of the sampler had; None where nothing says an order."""
+    known = [each.described for each in stretches if each.described is not None]
+    if not known:
+        return None
+    last = known[-1]
+    rows: dict[str, list[Any]] = {name: [] for name in _FIELDS}
+    for stretch in stretches:
+        described = stretch.described or known[0]
+        for name in _FIELDS:
+            rows[name].append(_placed(stretch.columns[name], name, described, last))
+    columns = {name: np.concatenate(held, axis=-1) for name, held in rows.items()}
+    return HostSamples(described=last, time_s=time_s, **columns)
+
+
+def _placed(values: Any, name: str, described: HostDescribed, last: HostDescribed) -> Any:
+    """A row for each thing of the last start: interfaces by name, GPUs by number; nan where there was none."""
+    if name not in _OF_GPUS + _OF_INTERFACES:
+        return values
+    of_gpus = name in _OF_GPUS
+    wanted = range(len(last.gpus)) if of_gpus else last.interfaces
+    there = list(range(len(described.gpus)) if of_gpus else described.interfaces)
+    count = values.shape[1] if values.ndim > 1 else 0
+    empty = False if values.dtype == np.bool_ else np.nan
+    placed = np.full((len(wanted), len(values)), empty, values.dtype)
+    for row, each in enumerate(wanted):
+        if each in there[:count]:
+            placed[row] = values[:, there.index(each)]
+    return placed

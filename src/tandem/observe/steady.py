@@ -1,0 +1,41 @@
+"""Which steps stand for a run's pace: all but the first ones after each start, which warm up and compile."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tandem.observe.series.columns import Series
+
+__all__ = ["steady_steps", "steps_behind"]
+
+MOST_FIRST = 10
+"""Steps after a start that may count as first ones."""
+SLOW_FIRST = 1.5
+"""A step right after the first is one of them while it takes so many times the median."""
+
+
+def steady_steps(series: Series) -> NDArray[np.bool_]:
+    """True for steps at the run's own pace; those without a time are not."""
+    durations = series.steps.duration_s
+    steady = np.isfinite(durations)
+    if not steady.any():
+        return steady
+    slow = SLOW_FIRST * float(np.median(durations[steady]))
+    for first in _first_places(series):
+        near = durations[first + 1 : first + MOST_FIRST] > slow
+        steady[first : first + 1 + (len(near) if near.all() else int(near.argmin()))] = False
+    return steady
+
+
+def steps_behind(series: Series) -> NDArray[np.int64]:
+    """How many steps each point stands for: one, but in an imported run all since the point before."""
+    steps = series.steps.step
+    if series.imported is None or series.imported.step_kind != "mean" or len(steps) == 0:
+        return np.ones(len(steps), np.int64)
+    before = series.starts[0][1].step if series.starts else 0
+    return np.maximum(0, np.diff(steps, prepend=min(before, int(steps[0]))))
+
+
+def _first_places(series: Series) -> list[int]:
+    steps = series.steps.step
+    places = {int(np.searchsorted(steps, start.step, "right")) for _, start in series.starts}
+    return sorted(place for place in {0, *places} if place < len(steps))

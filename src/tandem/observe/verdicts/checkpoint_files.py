@@ -1,0 +1,268 @@
+"""What files make a checkpoint? Each and what it holds, and how many checkpoints were written, kept and removed."""
+
+import math
+
+from tandem.observe.finding import Confidence, Evidence, Finding, Verdict
+from tandem.observe.numbers import count
+from tandem.observe.series.columns import Checkpoint, Series
+from tandem.observe.told import told_number
+from tandem.runlog.event import CheckpointFailed, CheckpointRejected
+
+__all__ = ["judge"]
+
+QUESTION = "What files make a checkpoint?"
+HOLDS = {
+    "model.safetensors": "the weights in fp32: what translates",
+    "optimizer.safetensors": "the optimiser's state: both moments of every weight, to go on exactly",
+    "state.json": "the step, the place in the data, and the best scores so far",
+    "recipe.yaml": "the whole recipe: what the run is",
+    "manifest.json": "size and checksum of each file",
+}
+SUBWORD = "the subword model: text to pieces and back"
+AVERAGED = {
+    "model.safetensors": "the running average of the weights in fp32: what translates",
+    "optimizer.safetensors": "both moments of every weight and the weights themselves, to go on exactly",
+}
+TENSORFLOW = {
+    "model.ckpt-STEP.data-00000-of-00001": "all variables: weights, and what the optimiser keeps for each",
+    "model.ckpt-STEP.index": "where each variable lies in the data file",
+    "model.ckpt-STEP.meta": "the graph: what is computed with them",
+}
+
+MADE = "A checkpoint of this tool is three files: data (all variables), index (where each lies), meta (the graph)."
+
+
+def judge(series: Series) -> Finding:
+    """List the files of the last checkpoint."""
+    if not series.checkpoints:
+        return _imported(series) if series.imported is not None else _none(series)
+    last = series.checkpoints[-1]
+    named = ", ".join(_by_size(last)) if last.files else "files that the log does not name"
+    failed = _failures(series)
+    text = f"A checkpoint is {_plural(len(last.files), 'file')} in one folder: {named}. {_history(series)}"
+    if failed:
+        text += f" {failed[-1].value}."
+    return _finding(
+        "measured",
+        "high" if last.files else "low",
+        text,
+        evidence=(*_files(last, _holds(series)), *_counts(series), *failed),
+        missing=() if last.files else ("the names of its files",),
+    )
+
+
+def _holds(series: Series) -> dict[str, str]:
+    if series.imported is not None:
+        return {}
+    optim = series.recipe.get("optim")
+    is_averaged = isinstance(optim, dict) and bool(optim.get("ema_decay"))
+    return {**HOLDS, **AVERAGED} if is_averaged else HOLDS
+
+
+def _files(checkpoint: Checkpoint, holds: dict[str, str]) -> tuple[Evidence, ...]:
+    return tuple(
+        Evidence(
+            name=name, value=size, unit="bytes", definition=_meaning(name, holds), figure="checkpoint_parts"
+        )
+        for name, size in _by_size(checkpoint).items()
+    )
+
+
+def _by_size(checkpoint: Checkpoint) -> dict[str, int]:
+    return dict(sorted(checkpoint.files.items(), key=lambda item: -item[1]))
+
+
+def _meaning(name: str, holds: dict[str, str]) -> str:
+    if name in holds:
+        return holds[name]
+    for ending, meaning in (
+        (".model", SUBWORD),
+        *((key.rpartition("STEP")[2], TENSORFLOW[key]) for key in TENSORFLOW),
+    ):
+        if name.endswith(ending):
+            return meaning
+    return "not known to this version"
+
+
+def _history(series: Series) -> str:
+    written, kept = len(series.checkpoints), _kept(series)
+    first, last = series.checkpoints[0], series.checkpoints[-1]
+    where = (
+        f"the last after step {count(last.step)} in {last.folder}"
+        if last.folder
+        else f"the last after step {count(last.step)}"
+    )
+    if written == 1:
+        text = f"One was written, after step {count(first.step)}" + (
+            f" in {first.folder}" if first.folder else ""
+        )
+    else:
+        text = f"{_plural(written, 'was', 'were')} written, the first after step {count(first.step)}, {where}"
+    removed = written - len(kept)
+    return f"{text}; {_plural(len(kept), 'is', 'are')} kept" + (
+        f" and {count(removed)} removed." if removed else "."
+    )
+
+
+def _kept(series: Series) -> tuple[Checkpoint, ...]:
+    return tuple(each for each in series.checkpoints if not each.is_removed)
+
+
+def _counts(series: Series) -> tuple[Evidence, ...]:
+    kept = _kept(series)
+    hosts = series.started.checkpoint_hosts if series.started is not None else ()
+    found = [
+        Evidence(
+            name="written",
+            value=len(series.checkpoints),
+            definition="checkpoints that were whole on the disk",
+        ),
+        Evidence(name="kept", value=len(kept), definition="not removed by the run itself"),
+        Evidence(
+            name="removed",
+            value=len(series.checkpoints) - len(kept),
+            definition="deleted by the run to make room for newer or better ones",
+        ),
+        Evidence(
+            name="folders kept",
+            value=", ".join(each.folder for each in kept if each.folder) or "none",
+            definition="in the run folder",
+        ),
+    ]
+    if hosts:
+        found.append(
+            Evidence(
+                name="hosts", value=", ".join(hosts), definition="on whose disks checkpoints are written"
+            )
+        )
+    return tuple(found)
+
+
+def _failures(series: Series) -> tuple[Evidence, ...]:
+    failed = [mark.event for mark in series.marks if isinstance(mark.event, CheckpointFailed)]
+    spoilt = [mark.event for mark in series.marks if isinstance(mark.event, CheckpointRejected)]
+    found = []
+    if spoilt:
+        found.append(
+            Evidence(
+                name="rejected",
+                value=f"{_plural(len(spoilt), 'was', 'were')} found spoilt: {spoilt[-1].reason}",
+                definition="checkpoints that were torn or spoilt, and are not used",
+            )
+        )
+    if failed:
+        found.append(
+            Evidence(
+                name="failed",
+                value=f"{_plural(len(failed), 'checkpoint')} could not be written, the last after step "
+                f"{count(failed[-1].step)}: {failed[-1].reason}",
+                definition="checkpoints that could not be written; the ones before are untouched",
+            )
+        )
+    return tuple(found)
+
+
+def _none(series: Series) -> Finding:
+    failed = _failures(series)
+    if failed:
+        text = f"None is there: {failed[-1].value}."
+        return _finding(
+            "measured",
+            "high",
+            text,
+            evidence=failed,
+            advice="See to the disk of the run folder: nothing can be resumed.",
+        )
+    if not len(series.steps):
+        return _finding("cannot tell", "none", "Cannot tell: no step was made and no checkpoint was written.")
+    going = "so far" if not series.is_closed else "in this run"
+    text = f"No checkpoint was written {going}. One would be a folder with {', '.join(HOLDS)} and the subword model."
+    return _finding("measured", "high", text, advice="Until one is written, a crash loses all work.")
+
+
+def _imported(series: Series) -> Finding:
+    every = told_number(series, "save_checkpoint_steps")
+    done = int(series.steps.step[-1]) if len(series.steps) else 0
+    is_tensorflow = series.imported is not None and series.imported.tool == "openseq2seq"
+    files = tuple(
+        Evidence(name=name, value=meaning, definition="as TensorFlow 1 writes a checkpoint")
+        for name, meaning in TENSORFLOW.items()
+        if is_tensorflow
+    )
+    if math.isnan(every) or every <= 0:
+        text = "Cannot tell: the files that were read name no checkpoint and no plan for them."
+        return _finding(
+            "cannot tell", "none", text, evidence=files, missing=("a listing of the run's folder",)
+        )
+    plan = Evidence(
+        name="save_checkpoint_steps", value=int(every), definition="a checkpoint after so many steps each"
+    )
+    if every > done:
+        best = _best_models(series)
+        text = (
+            f"{'By its plan nothing' if best else 'Nothing'} was saved: the first checkpoint was due after "
+            f"{count(int(every))} steps, and the log ends after {count(done)}.{best} {MADE if is_tensorflow else ''}"
+        ).strip()
+        return _finding(
+            "measured",
+            "medium",
+            text,
+            evidence=(plan, *files),
+            missing=("a listing of the run's folder",) if best else (),
+            advice="Save every few thousand steps: a run that ends before its first checkpoint leaves nothing.",
+        )
+    text = (
+        f"{MADE if is_tensorflow else ''} By its plan one was due every {count(int(every))} steps, so "
+        f"{count(done // int(every))} by step {count(done)}; the log names none that was written."
+    ).strip()
+    missing = ("a listing of the run's folder",)
+    return _finding(
+        "measured" if is_tensorflow else "cannot tell",
+        "low" if is_tensorflow else "none",
+        text,
+        evidence=(plan, *files),
+        missing=missing,
+    )
+
+
+def _best_models(series: Series) -> str:
+    """What the tool keeps beside its plan: the best model at each evaluation."""
+    told = series.imported.facts.get("best_checkpoints") if series.imported is not None else None
+    lowest, times = math.inf, 0
+    for each in series.evaluations:
+        if each.valid_loss < lowest:
+            lowest, times = each.valid_loss, times + 1
+    if not told or not times:
+        return ""
+    return (
+        f" Beside the plan this tool keeps its best models, and {_plural(times, 'evaluation')} had the lowest loss so "
+        f"far: whether those were kept the log does not say."
+    )
+
+
+def _plural(number: int, noun: str, several: str = "") -> str:
+    return f"{count(number)} {noun if number == 1 else several or noun + 's'}"
+
+
+def _finding(
+    verdict: Verdict,
+    confidence: Confidence,
+    answer: str,
+    *,
+    evidence: tuple[Evidence, ...] = (),
+    advice: str = "",
+    missing: tuple[str, ...] = (),
+) -> Finding:
+    return Finding(
+        number=8,
+        key="checkpoint_files",
+        question=QUESTION,
+        verdict=verdict,
+        confidence=confidence,
+        answer=answer,
+        evidence=evidence,
+        advice=advice,
+        would_change="A checkpoint that is written, or the folder of the run itself.",
+        missing=missing,
+        figure="checkpoint_parts" if evidence and not missing else "",
+    )

@@ -1,0 +1,204 @@
+"""What is the learning-rate schedule? The formula with its numbers, its peak, and the rates as they were run."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tandem.observe.finding import Confidence, Evidence, Finding
+from tandem.observe.numbers import count, percent
+from tandem.observe.rates import Plan, planned_rates, read_plan
+from tandem.observe.series.columns import Series
+
+__all__ = ["judge"]
+
+Numbers = NDArray[np.float64]
+
+SAME = 0.01
+"""Largest relative difference at which rates count as planned."""
+OFFSET_STEPS = 2.0
+"""Tools differ in whether the first step is 0 or 1; a run may be off by so many steps."""
+SMALL = 1e-3
+"""Share of the peak below which a rate is too small to compare."""
+FITTED = 0.02
+
+WHY = (
+    "It rises so that the first, unsure gradients cannot throw the model off, and falls so that it can settle; it "
+    "follows the step alone, so it neither causes BLEU nor follows it."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """Rates as they were run, where they were logged."""
+
+    step: Numbers
+    rate: Numbers
+
+
+def judge(series: Series) -> Finding:
+    """Answer from the plan and from the rates that steps logged."""
+    plan, run = read_plan(series), _as_run(series)
+    if plan is None and len(run.rate) == 0:
+        return _finding(
+            "none", "Cannot tell: neither a formula nor the learning rate of any step is in the log."
+        )
+    if plan is None:
+        return _of_run_alone(run)
+    differs = _difference(series, plan, run)
+    text = f"{plan.kind}: {plan.formula}; highest {_peak(plan):.3g} at step {count(plan.peak_step)}"
+    if differs is None:
+        text += "; the rates as run were not logged"
+    elif differs <= SAME:
+        text += "; the rates as run follow it"
+    else:
+        text += f"; the rates as run differ from it by up to {percent(differs)}"
+    return _finding(
+        "high" if differs is not None and differs <= SAME else "medium",
+        f"{text}. {WHY}",
+        evidence=_evidence(plan, run, differs),
+        missing=() if differs is not None else ("the learning rate as run",),
+        advice="Look whether the recipe was changed between starts."
+        if differs is not None and differs > SAME
+        else "",
+    )
+
+
+def _finding(
+    confidence: Confidence,
+    answer: str,
+    *,
+    evidence: tuple[Evidence, ...] = (),
+    missing: tuple[str, ...] = (),
+    advice: str = "",
+) -> Finding:
+    is_told = confidence != "none"
+    return Finding(
+        number=6,
+        key="schedule",
+        question="What is the learning-rate schedule?",
+        verdict="measured" if is_told else "cannot tell",
+        confidence=confidence,
+        answer=answer,
+        evidence=evidence,
+        advice=advice,
+        would_change="Learning rates of steps that do not lie on the formula.",
+        missing=missing if is_told else ("the formula of the learning rate", "the learning rate as run"),
+        figure="learning_rate",
+    )
+
+
+def _as_run(series: Series) -> _Run:
+    rates = series.steps.learning_rate
+    kept = np.isfinite(rates) & (series.steps.step > 0)
+    if not (rates[kept] > 0).any():
+        kept = np.zeros_like(kept)
+    return _Run(step=series.steps.step[kept].astype(np.float64), rate=rates[kept])
+
+
+def _peak(plan: Plan) -> float:
+    return float(plan.rates(np.array([float(plan.peak_step)]))[0])
+
+
+def _difference(series: Series, plan: Plan, run: _Run) -> float | None:
+    """Largest relative difference between planned and run; None where nothing can be compared."""
+    planned = planned_rates(series, run.step)
+    if planned is None or len(run.rate) == 0:
+        return None
+    large = planned > SMALL * _peak(plan)
+    if not large.any():
+        return None
+    slack = np.zeros_like(planned)
+    if series.imported is not None:
+        slack = OFFSET_STEPS / np.maximum(run.step, 1.0) * planned
+    apart = np.maximum(0.0, np.abs(run.rate - planned) - slack)
+    return float((apart[large] / planned[large]).max())
+
+
+def _of_run_alone(run: _Run) -> Finding:
+    place = int(run.rate.argmax())
+    top = f"{run.rate[place]:.3g} at step {count(int(run.step[place]))}"
+    plan = _fitted(run)
+    if plan is None:
+        text = f"No formula is in the log, and the rates fit none that is known; the highest is {top}. {WHY}"
+        return _finding("low", text, missing=("the formula of the learning rate",), evidence=_peak_run(run))
+    text = f"The rates as run look like {plan.kind}: {plan.formula}; the highest is {top}. {WHY}"
+    return _finding("medium", text, missing=("the formula of the learning rate",), evidence=_peak_run(run))
+
+
+def _fitted(run: _Run) -> Plan | None:
+    """The known shape that goes through the rates, if one does."""
+    place = int(run.rate.argmax())
+    warmup, rate = int(run.step[place]), float(run.rate[place])
+    is_flat = run.rate.min() > rate * (1 - FITTED)
+    last = int(run.step[-1])
+    plans = [
+        Plan(kind="constant", rate=rate, warmup=0 if is_flat else warmup, width=1, last=last, cooldown=0)
+    ]
+    if not is_flat and place < len(run.rate) - 1:
+        plans += [
+            Plan(kind=kind, rate=rate, warmup=warmup, width=1, last=end, cooldown=0)
+            for kind, end in (("inverse_sqrt", last), ("linear", _zero_of(run, place)), ("cosine", last))
+        ]
+    for plan in plans:
+        planned = plan.rates(run.step)
+        large = planned > 0.05 * rate
+        if len(run.rate) >= 5 and (np.abs(run.rate - planned)[large] <= FITTED * rate).all():
+            return plan
+    return None
+
+
+def _zero_of(run: _Run, place: int) -> int:
+    """Where a straight line through the rates after their peak comes to zero."""
+    slope = (run.rate[-1] - run.rate[place]) / (run.step[-1] - run.step[place])
+    return int(run.step[-1] - run.rate[-1] / slope) if slope < 0 else int(run.step[-1])
+
+
+def _peak_run(run: _Run) -> tuple[Evidence, ...]:
+    if len(run.rate) == 0:
+        return ()
+    place = int(run.rate.argmax())
+    return (
+        Evidence(
+            name="highest rate as run",
+            value=float(run.rate[place]),
+            definition=f"Of the steps that logged one; it was at step {count(int(run.step[place]))}.",
+            figure="learning_rate",
+        ),
+        Evidence(
+            name="last rate as run",
+            value=float(run.rate[-1]),
+            definition=f"At step {count(int(run.step[-1]))}.",
+            figure="learning_rate",
+        ),
+    )
+
+
+def _evidence(plan: Plan, run: _Run, differs: float | None) -> tuple[Evidence, ...]:
+    found = [
+        Evidence(
+            name="formula",
+            value=plan.formula,
+            definition="As planned at the last start of training; step counts from 1.",
+            figure="learning_rate",
+        ),
+        Evidence(
+            name="highest rate planned",
+            value=_peak(plan),
+            definition=f"By the formula, at step {count(plan.peak_step)}.",
+            figure="learning_rate",
+        ),
+        *_peak_run(run),
+    ]
+    if differs is not None:
+        found.append(
+            Evidence(
+                name="largest difference from the plan",
+                value=differs,
+                unit="share",
+                definition="Over all steps that logged a rate: |run − planned| / planned, where the plan is above a "
+                "thousandth of its peak; a run of another tool may count its steps two off.",
+                figure="learning_rate",
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,270 @@
+"""How does the time of a step relate to the network? Its split, and its bytes, predicted and measured."""
+
+import math
+
+import numpy as np
+
+from tandem.observe.exchange import Exposure, measure_exchange
+from tandem.observe.finding import Confidence, Evidence, Finding, Verdict
+from tandem.observe.numbers import percent
+from tandem.observe.ring import Traffic, gradient_bytes, link_capacity, ring_bytes, traffic_per_step
+from tandem.observe.series.columns import Series
+from tandem.observe.statistics import block_means
+from tandem.observe.told import ToldLink, told_link
+from tandem.observe.verdicts.imported_network import doubt_seen
+from tandem.observe.verdicts.words import byte_rate, megabytes_of, seconds
+
+__all__ = ["judge"]
+
+QUESTION = "How does the time of a step relate to the network?"
+BLOCKS = 40
+FEWEST_BLOCKS = 8
+STEADY = 0.02
+"""Steps whose blocks differ by less, against their mean, teach nothing about what makes them longer."""
+APART = 0.15
+"""Measured bytes that differ from the predicted ones by more are remarked on."""
+
+
+def judge(series: Series) -> Finding:
+    """Put the split of the step beside the bytes that crossed the link in it."""
+    if series.imported is not None:
+        return _imported(told_link(series))
+    exposure = measure_exchange(series)
+    if exposure is None:
+        text = "Cannot tell: too few steps were logged with their phases."
+        return _finding("cannot tell", "none", text, missing=("phases of steps",))
+    if exposure.ranks == 1:
+        text = f"One rank exchanges nothing: all of the {seconds(exposure.step_s)} a step are its own."
+        return _finding("measured", "high", text, evidence=_parts(exposure))
+    return _measured(series, exposure)
+
+
+def _measured(series: Series, exposure: Exposure) -> Finding:
+    needed = ring_bytes(gradient_bytes(series), exposure.ranks)
+    traffic = traffic_per_step(series) if exposure.hosts != 1 else ()
+    lacks = (
+        (not exposure.probes, "steps with and without exchange (probes)"),
+        (not exposure.split.is_complete, "logs of all ranks"),
+        (exposure.hosts != 1 and not traffic, "samples of the interfaces"),
+    )
+    missing = tuple(name for lacking, name in lacks if lacking)
+    confidence: Confidence = "low" if not exposure.split.is_complete else ("medium" if missing else "high")
+    sentences = (
+        _lead(exposure, needed),
+        _carried(traffic, needed=needed, step_s=exposure.step_s),
+        _variation(exposure),
+    )
+    return _finding(
+        "measured",
+        confidence,
+        " ".join(text for text in sentences if text),
+        evidence=(*_parts(exposure), *_byte_evidence(series, needed=needed, traffic=traffic)),
+        missing=missing,
+    )
+
+
+def _lead(exposure: Exposure, needed: float) -> str:
+    what = f"{megabytes_of(needed)} of gradients in each direction" if needed else "the sum of the gradients"
+    way = "through the memory of their one host" if exposure.hosts == 1 else "through each host's link"
+    cost = f"{seconds(exposure.network_s)} ({percent(exposure.share(exposure.network_s))})"
+    bound = "" if exposure.probes else "at least "
+    return (
+        f"Of the {seconds(exposure.step_s)} of a step, {bound}{cost} are the cost of {what}, {way}; "
+        f"{seconds(exposure.compute_s)} are forward and backward, {seconds(exposure.straggler_s)} waiting for the "
+        f"slowest rank, {seconds(exposure.data_s)} for data, {seconds(exposure.optimizer_s)} the optimiser and "
+        f"{seconds(exposure.other_s)} the rest."
+    )
+
+
+def _carried(traffic: tuple[Traffic, ...], *, needed: float, step_s: float) -> str:
+    if not traffic:
+        return ""
+    most = max(traffic, key=lambda each: each.fuller_bytes)
+    text = (
+        f"{most.host}'s {most.interface} sent {megabytes_of(most.sent_bytes)} and received "
+        f"{megabytes_of(most.received_bytes)} a step, {byte_rate(most.fuller_bytes / step_s)} in the fuller direction"
+    )
+    if not needed or abs(most.fuller_bytes / needed - 1) <= APART:
+        return f"{text}, as the ring predicts." if needed else f"{text}."
+    if most.fuller_bytes > needed:
+        return f"{text}: more than the ring needs, so the link also carried other traffic."
+    return f"{text}: less than a ring needs, so the exchange went another way or another interface."
+
+
+def _variation(exposure: Exposure) -> str:
+    split = exposure.split
+    whole, wait = (
+        block_means(split.step.astype(np.float64), each, blocks=BLOCKS)[1]
+        for each in (split.step_s, split.network_s)
+    )
+    spread = float(np.std(whole) / np.mean(whole)) if len(whole) else 0.0
+    if len(whole) < FEWEST_BLOCKS or len(split.step) < FEWEST_BLOCKS * 2:
+        return ""
+    if spread < STEADY:
+        return "The same bytes cross in every step and it hardly varies over the run, which teaches nothing more."
+    together = 0.0 if np.std(wait) == 0 else float(np.corrcoef(whole, wait)[0, 1])
+    return (
+        f"Over the run the step varies by {percent(spread)}; {percent(max(0.0, together) ** 2)} of that goes with the "
+        f"wait for the exchange, whose bytes stay the same."
+    )
+
+
+def _parts(exposure: Exposure) -> tuple[Evidence, ...]:
+    exchange = (
+        "probes: with exchange − without" if exposure.probes else "the least wait of any rank: a lower bound"
+    )
+    rows = (
+        ("computing", exposure.compute_s, "forward and backward, less what the exchange slows them"),
+        ("exchange", exposure.network_s, exchange),
+        ("waiting for the slowest rank", exposure.straggler_s, "what ranks wait beyond the least wait"),
+        ("waiting for data", exposure.data_s, "no batch was there"),
+        ("optimiser", exposure.optimizer_s, "new weights"),
+        ("rest", exposure.other_s, "what has no name"),
+    )
+    whole = Evidence(
+        name="step",
+        value=exposure.step_s,
+        unit="s",
+        definition=f"mean of {len(exposure.split.step):,} steady steps, {exposure.ranks} ranks: the sum of its parts",
+        figure="anatomy",
+    )
+    parts = tuple(
+        Evidence(
+            name=name,
+            value=value,
+            unit="s",
+            low=exposure.low_s if name == "exchange" and exposure.ranks > 1 else None,
+            high=exposure.high_s if name == "exchange" and exposure.ranks > 1 else None,
+            definition=f"a step, mean over ranks: {meaning}",
+            figure="anatomy",
+        )
+        for name, value, meaning in rows
+    )
+    return (whole, *parts)
+
+
+def _byte_evidence(series: Series, *, needed: float, traffic: tuple[Traffic, ...]) -> tuple[Evidence, ...]:
+    found = [
+        Evidence(
+            name="bytes a step, predicted",
+            value=needed,
+            unit="bytes",
+            definition="in each direction: 2 · (n − 1) / n · bytes of gradients",
+            figure="step_bytes",
+        )
+    ]
+    for each in traffic:
+        for way, value in (("sent", each.sent_bytes), ("received", each.received_bytes)):
+            found.append(
+                Evidence(
+                    name=f"{each.host} {each.interface} {way} a step",
+                    value=value,
+                    unit="bytes",
+                    definition=f"sum of {each.samples:,} samples while training, divided by the steps",
+                    figure="step_bytes",
+                )
+            )
+    capacity = link_capacity(series) if traffic else None
+    if capacity is not None:
+        found.append(
+            Evidence(
+                name="link",
+                value=capacity.bytes_per_s,
+                unit="bytes/s",
+                definition=f"one direction, {capacity.origin}",
+            )
+        )
+    return tuple(found)
+
+
+def _imported(told: ToldLink) -> Finding:
+    if told.ranks == 1:
+        return _finding("measured", "medium", "One GPU exchanges nothing over a network.")
+    if told.hosts == 1:
+        text = f"All {told.ranks or 'its'} GPUs were in one host: their exchange crossed no network."
+        return _finding("measured", "medium", text, missing=("phases of steps",))
+    if not told.fp32_bytes or math.isnan(told.step_s):
+        text = "Cannot tell: the files lack the number of GPUs, of parameters, or the time of a step."
+        return _finding("cannot tell", "none", text, missing=("bytes a step", "phases of steps"))
+    text, carried = _told_unseen(told), tuple[Evidence, ...]()
+    is_seen = not math.isnan(told.seen_bytes_per_s) and not told.is_seen_too_little
+    if is_seen:
+        text, carried = _told_seen(told), (_seen_evidence(told),)
+    return _finding(
+        "measured" if is_seen else "cannot tell",
+        "medium" if is_seen else "none",
+        text,
+        evidence=(
+            Evidence(
+                name="bytes a step, predicted",
+                value=told.fp32_bytes,
+                unit="bytes",
+                definition="in each direction, fp32: 2 · (n − 1) / n · 4 bytes · parameters",
+            ),
+            Evidence(name="step", value=told.step_s, unit="s", definition="median, as the tool logged it"),
+            *carried,
+        ),
+        missing=("phases of steps", "bytes on the interfaces of each host, by direction"),
+    )
+
+
+def _told_bytes(told: ToldLink) -> str:
+    halves = f" ({megabytes_of(told.fp16_bytes)} if sent as fp16)" if told.is_mixed else ""
+    return (
+        f"a ring of {told.ranks} puts {megabytes_of(told.fp32_bytes)}{halves} a step on each host's link in each "
+        f"direction"
+    )
+
+
+def _told_unseen(told: ToldLink) -> str:
+    known = "nothing on the link was measured"
+    if told.is_seen_too_little:
+        known = f"nothing sound is known of the link. {doubt_seen(told)}"
+    else:
+        known += f". That would be {byte_rate(told.fp32_bytes / told.step_s)} on average."
+    return (
+        f"Cannot tell how much of the step's {seconds(told.step_s)} is the network: {_told_bytes(told)}, by "
+        f"arithmetic alone, and {known}"
+    )
+
+
+def _told_seen(told: ToldLink) -> str:
+    rate = told.seen_bytes_per_s
+    seen = rate * told.step_s
+    return (
+        f"In a step of {seconds(told.step_s)} the {byte_rate(rate)} seen come to {megabytes_of(seen)}, if that is one "
+        f"direction; {_told_bytes(told)}, {percent(told.fp32_bytes / seen)} of that. At that rate those bytes take "
+        f"{seconds(told.fp32_bytes / rate)}. How much of it computing hides was not measured."
+    )
+
+
+def _seen_evidence(told: ToldLink) -> Evidence:
+    return Evidence(
+        name="bytes a step, by the rate seen",
+        value=told.seen_bytes_per_s * told.step_s,
+        unit="bytes",
+        definition="rate seen on the interface · median step; one direction is assumed",
+    )
+
+
+def _finding(
+    verdict: Verdict,
+    confidence: Confidence,
+    answer: str,
+    *,
+    evidence: tuple[Evidence, ...] = (),
+    missing: tuple[str, ...] = (),
+) -> Finding:
+    return Finding(
+        number=11,
+        key="step_network",
+        question=QUESTION,
+        verdict=verdict,
+        confidence=confidence,
+        answer=answer,
+        evidence=evidence,
+        advice="",
+        would_change="Phases of more steps, probes of the exchange, and samples of every host's interfaces.",
+        missing=missing,
+        figure="step_bytes" if missing else "anatomy",
+    )

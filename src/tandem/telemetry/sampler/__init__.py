@@ -1,0 +1,1 @@
+"""The sampler: one small process a host that looks once a second at what the host is doing."""

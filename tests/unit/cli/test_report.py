@@ -1,0 +1,73 @@
+import json
+from pathlib import Path
+
+import pytest
+from tests.unit.observe.story import Teller, finished, training, write_log
+from typer.testing import CliRunner
+
+from tandem.cli.app import app
+from tandem.cli.report import _completed
+from tandem.errors import TandemError
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    teller = Teller()
+    write_log(tmp_path / "run", [*training(teller, steps=30, every=10), teller.tell(finished(30))])
+    return tmp_path / "run"
+
+
+def told(*words: object) -> str:
+    result = CliRunner().invoke(app, ["report", *map(str, words)], catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.stdout
+
+
+def test_the_terminal_shows_eleven_answers(run: Path) -> None:
+    shown = told(run)
+    assert [line[:4] for line in shown.splitlines() if line[:2].strip().isdigit()] == [
+        f"{number:>2}  " for number in range(1, 12)
+    ]
+
+
+def test_options_may_stand_alone_or_name_a_file(run: Path, tmp_path: Path) -> None:
+    told(run, "--html", "--json", tmp_path / "r.json")
+    assert (run / "report" / "report.html").is_file()
+    assert len(json.loads((tmp_path / "r.json").read_text())["findings"]) == 11
+
+
+def test_json_goes_to_the_terminal_alone(run: Path) -> None:
+    assert json.loads(told(run, "--json"))["run"]["steps"] == 30
+    assert json.loads(told(run, "--json", "-"))["version"] == 1
+
+
+def test_markdown_goes_to_the_terminal(run: Path) -> None:
+    assert "\n## 11. " in told(run, "--markdown")
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        (["R", "--html"], ["R", "--html="]),
+        (["R", "--html", "f", "--json"], ["R", "--html", "f", "--json="]),
+        (["R", "--json", "-"], ["R", "--json", "-"]),
+        (["--markdown", "--json=x", "R"], ["--markdown=", "--json=x", "R"]),
+    ],
+)
+def test_an_option_that_stands_alone_gets_an_empty_value(words: list[str], completed: list[str]) -> None:
+    assert _completed(words) == completed
+
+
+def test_no_such_run_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(TandemError, match="There is no run .*nowhere: check the path"):
+        told(tmp_path / "nowhere")
+
+
+def test_a_folder_without_a_log_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(TandemError, match="There is no run log in"):
+        told(tmp_path)
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(TandemError, match="Cannot write .*; name a file in a folder"):
+        told(run, "--html", tmp_path / "no" / "such" / "page.html")

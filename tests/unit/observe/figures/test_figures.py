@@ -1,0 +1,187 @@
+import json
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from plotly.graph_objects import Figure as Plotly
+from tests.unit.observe.report.told_run import bare_run, build_run
+from tests.unit.observe.verdicts.series_story import (
+    build_evaluations,
+    build_imported,
+    build_ranks,
+    build_samples,
+    build_series,
+    build_steps,
+)
+
+from tandem.observe.figures import FIGURES
+from tandem.observe.figures.alternative import describe_figure
+from tandem.observe.figures.caption import CAPTIONS
+from tandem.observe.figures.curve import MOST
+from tandem.observe.series.columns import Series
+
+RUN = build_run()
+
+
+def drawn(name: str, series: Series = RUN) -> Any:
+    figure = json.loads(json.dumps(FIGURES[name](series), allow_nan=False))
+    Plotly(figure)  # plotly refuses what it does not know
+    return figure
+
+
+def line_of(figure: Any, name: str) -> Any:
+    return next(trace for trace in figure["data"] if trace["name"] == name)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_whole_run_fills_every_figure(name: str) -> None:
+    figure = drawn(name)
+    assert figure["data"]
+    for trace in figure["data"]:
+        assert [value for value in trace["y"] if value is not None]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_has_its_words(name: str) -> None:
+    caption = CAPTIONS[name]
+    assert caption.title
+    assert caption.meaning
+    assert caption.missing
+    assert any(character.isdigit() for character in describe_figure(drawn(name)))
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name not in {"dropped", "lengths"}])
+def test_axes_have_titles_or_names(name: str) -> None:
+    layout = drawn(name)["layout"]
+    assert layout["xaxis"]["title"]["text"]
+    assert layout["yaxis"].get("title", {}).get("text") or layout["yaxis"].get("ticks")
+
+
+def test_what_was_not_measured_is_not_drawn() -> None:
+    bare = bare_run()
+    nothing = {name for name, draw in FIGURES.items() if draw(bare) is None}
+    assert {
+        "bleu",
+        "anatomy",
+        "gpus",
+        "network",
+        "cpu",
+        "step_bytes",
+        "exchange",
+        "checkpoint_parts",
+    } <= nothing
+    assert {"dropped", "lengths"} <= nothing
+
+
+def test_a_run_without_a_step_draws_nothing_of_steps() -> None:
+    steps = build_steps(0)
+    empty = build_series(steps=steps, ranks=build_ranks(steps), starts=(), recipe={})
+    shown = {name for name, draw in FIGURES.items() if draw(empty) is not None}
+    assert shown == set()
+
+
+def test_long_runs_are_thinned_and_keep_their_range() -> None:
+    seconds = np.full(20_000, 0.5)
+    seconds[777] = 9.0
+    steps = build_steps(20_000, duration_s=seconds)
+    figure = drawn("step_times", build_series(steps=steps, ranks=build_ranks(steps)))
+    band, line = figure["data"]
+    assert len(line["x"]) == MOST
+    assert max(band["y"]) == 9.0
+
+
+def test_speed_is_tokens_over_seconds_not_the_mean_of_ratios() -> None:
+    count = 2 * MOST
+    seconds = np.tile([1.0, 3.0], MOST)
+    steps = build_steps(count, duration_s=seconds, target_tokens=np.full(count, 600))
+    figure = drawn("throughput", build_series(steps=steps, ranks=build_ranks(steps)))
+    assert set(figure["data"][0]["y"]) == {300.0}
+
+
+def test_a_score_of_another_tool_is_not_called_bleu() -> None:
+    scored = tuple(
+        replace(each, scores={"Eval_BLEU_Score": 0.37})
+        for each in build_evaluations([4001, 8002], [2.0, 1.9])
+    )
+    figure = drawn("bleu", build_series(evaluations=scored, imported=build_imported()))
+    assert [trace["name"] for trace in figure["data"]] == ["Eval_BLEU_Score"]
+    assert "no BLEU" in figure["layout"]["yaxis"]["title"]["text"]
+
+
+def test_bleu_has_its_interval() -> None:
+    bars = drawn("bleu")["data"][0]["error_y"]
+    assert bars["array"] == pytest.approx([0.6] * 6, abs=1e-3)
+
+
+def test_bleu_without_an_interval_has_none() -> None:
+    series = build_series(evaluations=build_evaluations([10, 20], [2.0, 1.0], bleu=[3.0, 4.0]))
+    assert drawn("bleu", series)["data"][0]["error_y"]["array"] == [0.0, 0.0]
+
+
+def test_the_plan_goes_on_to_the_last_planned_step() -> None:
+    planned, used = drawn("learning_rate")["data"]
+    assert (planned["name"], planned["x"][-1]) == ("planned", 2000)
+    assert used["x"][-1] == pytest.approx(1500, abs=3)
+
+
+def test_phases_add_up_to_the_step() -> None:
+    phases = [trace for trace in drawn("anatomy")["data"] if trace.get("stackgroup")]
+    assert sum(trace["y"][100] for trace in phases) == pytest.approx(1.66, rel=0.05)
+
+
+def test_every_host_has_a_row_on_one_time_axis() -> None:
+    for name in ("gpus", "network", "cpu"):
+        figure = drawn(name)
+        assert {trace["yaxis"] for trace in figure["data"]} == {"y", "y2", "y99"}
+        assert [note["text"] for note in figure["layout"]["annotations"]] == ["<b>alpha</b>", "<b>beta</b>"]
+        assert figure["layout"]["xaxis"]["range"][0] == 0
+
+
+def test_evaluations_checkpoints_and_restarts_are_marked() -> None:
+    marks = {trace["name"]: len(trace["x"]) for trace in drawn("network")["data"] if trace["yaxis"] == "y99"}
+    assert marks == {"evaluation": 6, "checkpoint": 3, "restart": 2}
+
+
+def test_a_quiet_interface_is_left_out_and_the_inner_one_too() -> None:
+    rates = np.array([[9e9], [1e8], [10.0]], np.float32) * np.ones(50, np.float32)
+    samples = build_samples(
+        50,
+        interfaces=("lo", "eth0", "eth1"),
+        bits_per_s=(0, 0, 0),
+        sent_bytes_per_s=rates,
+        received_bytes_per_s=rates,
+    )
+    figure = drawn("network", build_series(samples={"alpha": samples}))
+    assert {trace["name"] for trace in figure["data"]} == {"eth0 sent", "eth0 received"}
+
+
+def test_bytes_a_step_are_those_of_the_samples() -> None:
+    figure = drawn("step_bytes")
+    sent = line_of(figure, "alpha sent")["y"]
+    assert np.median(sent) == pytest.approx(220 * 1.66, rel=0.05)
+    assert line_of(figure, "a ring's need, each direction")["y"] == [365.29, 365.29]
+
+
+def test_the_probed_cost_is_of_the_slowest_ranks() -> None:
+    probed = line_of(drawn("exchange"), "with exchange less without it, same batches")
+    assert probed["y"] == pytest.approx([1.17] * 3)
+
+
+def test_an_imported_run_without_a_clock_has_no_split_of_wall_time() -> None:
+    assert FIGURES["time_split"](build_series(imported=build_imported())) is None
+
+
+def test_a_name_is_never_taken_for_formatting() -> None:
+    samples = build_samples(50)
+    figure = drawn("cpu", build_series(samples={"<a href=x>": samples}))
+    assert "<a href" not in json.dumps(figure)
+
+
+def test_losses_that_are_no_numbers_leave_gaps() -> None:
+    loss = np.full(10, 2.0)
+    loss[5:] = math.nan
+    steps = build_steps(10, loss=loss)
+    figure = drawn("losses", build_series(steps=steps, ranks=build_ranks(steps)))
+    assert figure["data"][0]["y"][5:] == [None] * 5

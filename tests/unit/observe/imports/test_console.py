@@ -1,0 +1,67 @@
+import bz2
+import gzip
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tandem.observe.imports.console import Line, read_lines
+
+
+def read(tmp_path: Path, data: bytes) -> list[Line]:
+    path = tmp_path / "log"
+    path.write_bytes(data)
+    return list(read_lines(path))
+
+
+def texts(tmp_path: Path, data: bytes) -> list[str]:
+    return [line.text for line in read(tmp_path, data)]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
+def test_a_log_is_unpacked_by_what_it_is_and_not_by_its_name(
+    tmp_path: Path, pack: Callable[[bytes], bytes]
+) -> None:
+    assert texts(tmp_path, pack(b"one\ntwo\n")) == ["one", "two"]
+
+
+def test_a_torn_packed_log_is_read_up_to_its_tear(tmp_path: Path) -> None:
+    packed = gzip.compress("".join(f"{number:08d}\n" for number in range(40_000)).encode())
+    lines = texts(tmp_path, packed[: len(packed) // 2])
+    assert 1000 < len(lines) < 40_000
+    assert lines == [f"{number:08d}" for number in range(len(lines))]
+
+
+def test_a_last_line_without_its_end_is_left_out(tmp_path: Path) -> None:
+    assert texts(tmp_path, b"whole\nGlobal step 188") == ["whole"]
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        (b"\x1b[1;32mgreen\x1b[0m\n", ["green"]),
+        (b"\x1b]0;a title\x07text\n", ["text"]),
+        (b"text\r\n", ["text"]),
+        (b"Processed 1\rProcessed 2\r\r\n", ["Processed 1", "Processed 2"]),
+        (b"a\x00b\x08c\x7f\n", ["abc"]),
+        ("▁Über\n".encode(), ["▁Über"]),
+        (b"\xff\xfe\n", ["\ufffd\ufffd"]),
+    ],
+)
+def test_what_a_terminal_adds_is_taken_away(tmp_path: Path, data: bytes, shown: list[str]) -> None:
+    assert texts(tmp_path, data) == shown
+
+
+def test_mpirun_says_who_printed_a_line(tmp_path: Path) -> None:
+    data = b"[1,0]<stdout>:first\nFri Jun 26 15:36:42 2020[1,12]<stderr>:second[1,3]<stdout>:third\nfourth\n"
+    assert read(tmp_path, data) == [
+        Line(text="first", rank=0),
+        Line(text="second", rank=12),
+        Line(text="third", rank=3),
+        Line(text="fourth"),
+    ]
+
+
+def test_a_line_that_is_longer_than_any_is_dropped_and_the_next_is_not(tmp_path: Path) -> None:
+    assert texts(tmp_path, b"one\n" + b"x" * 3_000_000 + b"\ntwo\n") == ["one", "two"]

@@ -1,0 +1,89 @@
+import json
+import re
+
+from tests.unit.observe.report.told_run import bare_run, build_report, build_run, finding
+
+from tandem.observe.report.gather import Report
+from tandem.observe.report.html import report_page
+
+
+def page_of(report: Report) -> str:
+    """The page without plotly and without the data of figures."""
+    return re.sub(r"<script[^>]*>[^<]*(?:<(?!/script)[^<]*)*</script>", "", report_page(report).decode())
+
+
+def boxes(page: str) -> list[str]:
+    return re.findall(r'data-figure="([a-z_]+)-data"', page)
+
+
+def test_answers_come_first_and_each_has_its_figure() -> None:
+    page = page_of(build_report(findings=(finding(), finding(9, figure="checkpoint_parts"))))
+    assert page.index('id="question_5"') < page.index('id="question_9"') < page.index("<h2>Curves</h2>")
+    assert boxes(page)[:2] == ["exchange", "checkpoint_parts"]
+    assert 'href="#question_5"' in page
+
+
+def test_every_box_has_its_data_once() -> None:
+    report = build_report(findings=(finding(), finding(7, figure="dropped"), finding(8, figure="gpus")))
+    whole = report_page(report).decode()
+    held = re.findall(r'<script type="application/json" id="([a-z_]+)-data"', whole)
+    assert sorted(held) == sorted(set(held))
+    assert set(boxes(whole)) == set(held) == set(report.figures)
+
+
+def test_a_figure_says_its_numbers_to_who_cannot_see_it() -> None:
+    page = page_of(build_report())
+    assert re.search(r'aria-label="Losses\. training, with dropout: [0-9.]+ at', page)
+
+
+def test_sections_of_the_page_are_all_there() -> None:
+    page = page_of(build_report())
+    for part in (
+        "Evaluations",
+        "Hosts on one time axis",
+        "Translations after step 1,500",
+        "Warum verkaufte sie das Fahrrad?",
+        "checkpoints/step-00001500",
+        "Training data",
+        "Ranks and versions",
+        "Links, as measured before training",
+        "optim.warmup_steps",
+        "What would change this: ",
+        "2·(n − 1)/n · gradients",
+    ):
+        assert part in page
+
+
+def test_what_was_not_measured_is_one_line() -> None:
+    page = page_of(build_report(bare_run(), (finding(figure="gpus"),)))
+    assert "No figure: No GPU was sampled." in page
+    assert "No figure: The phases of the steps were not measured." in page
+    assert "gpus" not in boxes(page)
+
+
+def test_an_unknown_figure_is_left_out() -> None:
+    assert boxes(page_of(build_report(findings=(finding(figure="no_such"),))))
+
+
+def test_nothing_is_fetched_and_links_stay_inside() -> None:
+    page = page_of(build_report())
+    assert set(re.findall(r'(?:src|href)="(.)', page)) == {"#"}
+    assert not re.search(r"url\(|@import|https?:", page)
+
+
+def test_text_from_outside_stays_text() -> None:
+    evil = "</script><script>alert(1)</script>"
+    series = build_run(name=evil, recipe={evil: evil})
+    page = page_of(build_report(series, (finding(answer=evil),)))
+    assert "alert(1)" in page
+    assert "<script>alert" not in report_page(build_report(series, (finding(answer=evil),))).decode()
+
+
+def test_the_same_run_gives_the_same_bytes() -> None:
+    assert report_page(build_report()) == report_page(build_report())
+
+
+def test_data_of_figures_is_strict_json() -> None:
+    whole = report_page(build_report()).decode()
+    for held in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', whole, flags=re.DOTALL):
+        json.loads(held, parse_constant=lambda name: (_ for _ in ()).throw(ValueError(name)))

@@ -1,0 +1,51 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.unit.observe.verdicts.exchange_story import exchanged
+from tests.unit.observe.verdicts.series_story import TOKENS, build_samples
+
+from tandem.observe.devices import flops_utilisation, read_gauges, tokens_per_s
+from tandem.observe.exchange import measure_exchange
+
+
+def test_flops_utilisation_is_the_models_operations_over_all_measured_peaks() -> None:
+    series = exchanged(peak=10e12)
+    exposure = measure_exchange(series)
+    assert exposure is not None
+
+    found = flops_utilisation(series, exposure)
+
+    assert found == pytest.approx(3.65e8 * TOKENS / exposure.step_s / 20e12, rel=1e-6)
+    assert tokens_per_s(series, exposure) == pytest.approx(TOKENS / exposure.step_s)
+
+
+def test_without_a_measured_peak_nothing_is_claimed() -> None:
+    series = exchanged(peak=None)
+    exposure = measure_exchange(series)
+    assert exposure is not None
+
+    assert math.isnan(flops_utilisation(series, exposure))
+
+
+def test_gauges_are_means_while_training() -> None:
+    power = np.full((1, 500), 150.0, np.float32)
+    held = np.zeros((1, 500), np.bool_)
+    held[:, ::2] = True
+
+    found = read_gauges(
+        replace(exchanged(), samples={"alpha": build_samples(gpu_power_w=power, gpu_throttled=held)})
+    )
+
+    assert found.utilisation == 1.0
+    assert found.power == pytest.approx(0.5)
+    assert found.throttled == pytest.approx(0.5, abs=0.01)
+    assert found.memory == pytest.approx(0.75)
+
+
+def test_a_host_without_gpus_has_no_gauges() -> None:
+    found = read_gauges(replace(exchanged(), samples={"alpha": build_samples(gpus=0)}))
+
+    assert found.gpus == 0
+    assert math.isnan(found.utilisation)

@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+
+from tandem.observe.statistics import (
+    block_means,
+    expect_gains,
+    measure_rise,
+    median_with_interval,
+    noise_of,
+    slope_of,
+)
+
+
+def test_block_means_keep_the_mean_and_leave_out_what_is_not_finite() -> None:
+    x, y = block_means(np.arange(6.0), np.array([1.0, 3.0, np.nan, 5.0, 7.0, np.inf]), blocks=2)
+    assert y.tolist() == [2.0, 6.0]
+    assert x.tolist() == [0.5, 3.5]
+
+
+def test_block_means_of_nothing_are_nothing() -> None:
+    x, y = block_means(np.zeros(0), np.zeros(0), blocks=5)
+    assert len(x) == len(y) == 0
+
+
+def test_the_interval_of_a_median_holds_the_truth_about_as_often_as_it_says() -> None:
+    random = np.random.default_rng(1)
+    held = 0
+    for _ in range(200):
+        found = median_with_interval(random.exponential(1.0, 60))
+        held += found.low <= np.log(2) <= found.high
+    assert 180 <= held <= 200
+
+
+def test_the_interval_of_a_slope_holds_the_truth_also_with_noise_that_is_alike() -> None:
+    random = np.random.default_rng(2)
+    x = np.arange(80.0)
+    held = 0
+    for _ in range(200):
+        noise = random.normal(0.0, 1.0, 80)
+        for place in range(1, 80):
+            noise[place] += 0.6 * noise[place - 1]
+        found = slope_of(x, 0.1 * x + noise)
+        held += found.low <= 0.1 <= found.high
+    assert held >= 175
+
+
+def test_two_points_have_no_slope_that_can_be_trusted() -> None:
+    found = slope_of(np.array([1.0, 2.0]), np.array([1.0, 5.0]))
+    assert np.isinf(found.low)
+    assert np.isinf(found.high)
+
+
+def test_noise_is_seen_through_a_trend() -> None:
+    random = np.random.default_rng(3)
+    x = np.linspace(0.1, 1.0, 400)
+    assert noise_of(2 + x**-0.5 + random.normal(0.0, 0.02, 400)) == pytest.approx(0.02, rel=0.2)
+
+
+def test_a_curve_that_only_falls_has_not_risen() -> None:
+    rise = measure_rise(np.array([5.0, 4.0, 3.0, 2.5, 2.2, 2.0]), floor=0.01)
+    assert rise.value == 0
+    assert rise.chance > 0.5
+    assert rise.lowest == 5
+
+
+def test_a_rise_far_above_noise_is_told_with_its_place() -> None:
+    rise = measure_rise(np.array([5.0, 3.0, 2.0, 2.2, 2.5, 2.9]), floor=0.01)
+    assert rise.value == pytest.approx(0.9)
+    assert rise.chance < 0.001
+    assert rise.lowest == 2
+
+
+@pytest.mark.parametrize(("alike", "most"), [(0.0, 2), (0.6, 6)])
+def test_noise_on_a_flat_curve_is_seldom_taken_for_a_rise(alike: float, most: int) -> None:
+    random = np.random.default_rng(4)
+    wrong = 0
+    for _ in range(60):
+        noise = random.normal(0.0, 0.03, 40)
+        for place in range(1, 40):
+            noise[place] = alike * noise[place - 1] + (1 - alike**2) ** 0.5 * noise[place]
+        wrong += measure_rise(2 + noise, floor=0.001).chance < 0.01
+    assert wrong <= most
+
+
+def test_expected_gains_hold_the_truth_and_grow_with_the_horizon() -> None:
+    random = np.random.default_rng(5)
+    x = np.linspace(25.0, 100.0, 20)
+
+    def curve(
+        at: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+    ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+        return 1.5 + 4 * at**-0.6
+
+    held = 0
+    for _ in range(60):
+        near, far = expect_gains(x, curve(x) + random.normal(0, 0.01, 20), ends=(150.0, 200.0), floor=0.002)
+        truth = float(curve(np.array([100.0]))[0] - curve(np.array([150.0]))[0])
+        held += near.estimate.low <= truth <= near.estimate.high
+        assert far.estimate.value > near.estimate.value
+    assert held >= 52
+
+
+def test_a_gain_cannot_take_a_curve_below_its_least_value() -> None:
+    x = np.array([1.0, 2.0, 3.0, 4.0])
+    (gain,) = expect_gains(x, np.array([4.0, 3.0, 2.0, 1.0]), ends=(40.0,), floor=0.01, least=0.0)
+    assert gain.estimate.high <= gain.level + 1e-12
+    assert gain.chance_above(gain.level) == 0
+
+
+def test_values_that_never_change_promise_no_gain() -> None:
+    steps = np.array([15.0, 30.0, 45.0, 60.0])
+    (gain,) = expect_gains(steps, np.zeros(4), ends=(90.0,), floor=0.0)
+    assert gain.estimate.value == pytest.approx(0.0, abs=1e-6)

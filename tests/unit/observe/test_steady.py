@@ -1,0 +1,33 @@
+import numpy as np
+from tests.unit.observe.verdicts.series_story import build_imported, build_series, build_start, build_steps
+
+from tandem.observe.steady import steady_steps, steps_behind
+
+
+def test_first_steps_are_left_out_while_they_are_slow() -> None:
+    seconds = np.full(50, 0.5)
+    seconds[:3] = (9.0, 4.0, 2.0)
+    steady = steady_steps(build_series(steps=build_steps(50, duration_s=seconds)))
+    assert np.flatnonzero(~steady).tolist() == [0, 1, 2]
+
+
+def test_the_first_step_is_left_out_after_every_start_even_if_it_is_not_slow() -> None:
+    starts = ((5.0, build_start()), (30.0, build_start(step=20)))
+    steady = steady_steps(build_series(steps=build_steps(50), starts=starts))
+    assert np.flatnonzero(~steady).tolist() == [0, 20]
+
+
+def test_a_run_that_is_slow_later_keeps_its_slow_steps() -> None:
+    seconds = np.full(50, 0.5)
+    seconds[30] = 9.0
+    assert steady_steps(build_series(steps=build_steps(50, duration_s=seconds)))[30]
+
+
+def test_steps_without_a_time_are_not_steady() -> None:
+    assert not steady_steps(build_series(steps=build_steps(5, duration_s=np.nan))).any()
+
+
+def test_a_point_of_an_imported_run_stands_for_the_steps_since_the_one_before() -> None:
+    steps = build_steps(4, first=0, every=100)
+    assert steps_behind(build_series(steps=steps, imported=build_imported())).tolist() == [0, 100, 100, 100]
+    assert steps_behind(build_series(steps=steps)).tolist() == [1, 1, 1, 1]

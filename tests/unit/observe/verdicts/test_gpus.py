@@ -1,0 +1,71 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.unit.observe.verdicts.exchange_story import REFERENCE, exchanged, imported
+from tests.unit.observe.verdicts.series_story import build_samples, build_start
+
+from tandem.observe.verdicts.gpus import judge
+
+
+def test_devices_that_compute_all_the_time_near_their_peak_are_fully_used() -> None:
+    found = judge(exchanged(network_s=0.02, peak=9e12))
+
+    assert (found.verdict, found.confidence) == ("yes", "high")
+
+
+def test_a_small_model_keeps_devices_busy_without_filling_them() -> None:
+    found = judge(exchanged(network_s=0.02, peak=100e12))
+
+    assert (found.verdict, found.confidence) == ("partly", "high")
+    assert "too small" in found.answer
+    assert "larger batch" in found.advice
+
+
+def test_without_a_measured_peak_yes_is_uncertain() -> None:
+    found = judge(exchanged(network_s=0.02, peak=None))
+
+    assert (found.verdict, found.confidence) == ("yes", "low")
+    assert any("peak" in each for each in found.missing)
+
+
+@pytest.mark.parametrize(
+    ("parts", "wait", "advice"),
+    [
+        ({"network_s": 1.0}, "for the network", "fewer bytes"),
+        ({"network_s": 0.02, "data_s": 1.0}, "for data", "Data come too slowly"),
+        ({"network_s": 0.02, "late_s": 2.0}, "for the slowest rank", "Rank 1 arrives last"),
+    ],
+)
+def test_what_they_wait_for_is_named(parts: dict[str, Any], wait: str, advice: str) -> None:
+    found = judge(exchanged(**parts))
+
+    assert (found.verdict, found.confidence) == ("no", "high")
+    assert wait in found.answer
+    assert advice in found.advice
+
+
+def test_utilisation_is_shown_with_why_it_proves_nothing() -> None:
+    found = judge(replace(exchanged(network_s=1.0), samples={"alpha": build_samples()}))
+
+    assert found.verdict == "no"
+    assert "read 100.0 %, but" in found.answer
+    assert "proves nothing" in found.answer
+
+
+def test_a_run_without_gpus_is_answered_for_its_cores() -> None:
+    found = judge(exchanged(network_s=0.02, starts=((5.0, build_start(device="cpu")),)))
+
+    assert "no GPU in this run" in found.answer
+    assert not any("GPU" in each for each in found.missing)
+
+
+def test_an_imported_run_follows_from_its_network() -> None:
+    found = judge(imported(**REFERENCE))
+
+    assert (found.verdict, found.confidence) == ("no", "medium")
+    assert judge(imported(gpus=4)).verdict == "cannot tell"
+
+
+def test_without_phases_nothing_is_told() -> None:
+    assert judge(exchanged(steps=3)).verdict == "cannot tell"

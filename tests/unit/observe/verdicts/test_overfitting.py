@@ -1,0 +1,92 @@
+import math
+
+import numpy as np
+import pytest
+from tests.unit.observe.verdicts.series_story import build_evaluations, build_series, build_steps
+
+from tandem.observe.verdicts.overfitting import judge
+
+STEPS = list(range(50, 1001, 50))
+SHARE = np.array(STEPS) / 1000
+FALLING = 1.5 + 0.5 * SHARE**-0.5
+RISING = FALLING + 2.0 * np.maximum(0, SHARE - 0.4)
+
+
+def noise(sigma: float, seed: int = 1) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    return np.random.default_rng(seed).normal(0.0, sigma, len(STEPS))
+
+
+def test_a_loss_at_its_lowest_point_says_no() -> None:
+    valid, probe = FALLING + noise(0.004), FALLING - 0.1 + noise(0.004, 2)
+    finding = judge(build_series(evaluations=build_evaluations(STEPS, valid.tolist(), probe=probe.tolist())))
+    assert (finding.number, finding.key) == (3, "overfitting")
+    assert (finding.verdict, finding.confidence) == ("no", "high")
+    assert finding.missing == ()
+
+
+def test_a_loss_that_rises_while_training_pairs_get_better_says_yes_since_when() -> None:
+    valid, probe = RISING + noise(0.004), FALLING - SHARE + noise(0.004, 2)
+    finding = judge(build_series(evaluations=build_evaluations(STEPS, valid.tolist(), probe=probe.tolist())))
+    assert (finding.verdict, finding.confidence) == ("yes", "high")
+    assert "step 400" in finding.answer or "step 450" in finding.answer
+    (growth,) = (each for each in finding.evidence if each.name == "growth of the gap")
+    assert growth.low is not None
+    assert growth.low > 0
+
+
+def test_without_a_probe_it_is_less_sure_and_says_what_is_missing() -> None:
+    finding = judge(build_series(evaluations=build_evaluations(STEPS, RISING.tolist())))
+    assert (finding.verdict, finding.confidence) == ("yes", "medium")
+    assert "probe_pairs" in finding.missing[0]
+
+
+def test_a_loss_that_rises_while_bleu_rises_says_partly() -> None:
+    evaluations = build_evaluations(STEPS, RISING.tolist(), bleu=(20 + 6 * SHARE).tolist(), half=0.7)
+    finding = judge(build_series(evaluations=evaluations))
+    assert finding.verdict == "partly"
+    assert "BLEU still rises" in finding.answer
+
+
+def test_a_growing_gap_below_a_falling_loss_is_no_overfitting_but_told() -> None:
+    valid, probe = FALLING + noise(0.002), FALLING - 0.5 * SHARE + noise(0.002, 2)
+    finding = judge(build_series(evaluations=build_evaluations(STEPS, valid.tolist(), probe=probe.tolist())))
+    assert finding.verdict == "no"
+    assert "gap grows" in finding.answer
+
+
+def test_a_run_that_came_apart_is_not_overfitting() -> None:
+    loss = np.concatenate([np.linspace(10, 3, 500), np.linspace(3, 8, 500)])
+    valid = np.where(SHARE < 0.5, 10 - 14 * SHARE, 3 + 10 * (SHARE - 0.5))
+    series = build_series(
+        steps=build_steps(1000, loss=loss), evaluations=build_evaluations(STEPS, valid.tolist())
+    )
+    finding = judge(series)
+    assert finding.verdict == "no"
+    assert "came apart" in finding.answer
+
+
+def test_a_rise_of_training_pairs_as_well_is_not_called_overfitting() -> None:
+    probe = RISING - 0.1
+    finding = judge(build_series(evaluations=build_evaluations(STEPS, RISING.tolist(), probe=probe.tolist())))
+    assert (finding.verdict, finding.confidence) == ("no", "medium")
+    assert "rose as well" in finding.answer
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_noise_of_a_small_set_is_not_taken_for_overfitting(seed: int) -> None:
+    valid = 1.5 + 0.02 * SHARE**-0.5 + noise(0.05, seed)
+    finding = judge(build_series(evaluations=build_evaluations(STEPS, valid.tolist(), valid_tokens=2_000)))
+    assert finding.verdict != "yes" or finding.confidence == "low"
+
+
+@pytest.mark.parametrize("valid", [[], [3.0], [3.0, 2.0], [math.nan, math.nan, math.nan, 3.0]])
+def test_with_fewer_than_three_evaluations_it_cannot_tell(valid: list[float]) -> None:
+    steps = STEPS[: len(valid)]
+    finding = judge(build_series(evaluations=build_evaluations(steps, valid, duration_s=math.nan)))
+    assert (finding.verdict, finding.confidence) == ("cannot tell", "none")
+    assert "at least 3" in finding.missing[0]
+
+
+def test_few_evaluations_far_apart_are_enough_for_a_steep_rise() -> None:
+    evaluations = build_evaluations(STEPS[:5], [5.0, 4.2, 4.5, 5.0, 5.6])
+    assert judge(build_series(evaluations=evaluations)).verdict == "yes"
