@@ -137,7 +137,7 @@ def main() -> None:
 
 def _read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=96, help="of each run")
+    parser.add_argument("--steps", type=int, default=72, help="of each run")
     parser.add_argument("--out", type=Path, default=_RESULTS, help="folder of the result file")
     return parser.parse_args()
 

@@ -170,7 +170,8 @@ class _Victims:
         for folder in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 words = (folder / "environ").read_bytes().decode(errors="replace").split("\0")
-                if mark in words:
+                # What a rank starts has its environment too.
+                if mark in words and b"tandem.cli.rank" in (folder / "cmdline").read_bytes():
                     rank = next(word for word in words if word.startswith("RANK="))
                     found[int(rank.partition("=")[2])] = int(folder.name)
         return found

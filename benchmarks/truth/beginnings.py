@@ -57,8 +57,8 @@ def _started(telling: Telling, host: str) -> RunStarted:
     )
 
 
-def tell_start(telling: Telling, at: int, starts: dict[int, int]) -> None:
-    """Start the ranks, or start them again after a loss."""
+def tell_start(telling: Telling, at: int, starts: dict[int, int]) -> float:
+    """Start the ranks, or start them again after a loss; returns when they were ready."""
     scenario, plan, journal = telling.scenario, telling.scenario.plan, telling.journal
     head = telling.hosts[0]
     now_s = telling.shift_s + (float(telling.timing.end_s[at - 1].max()) if at else 0.0)
@@ -86,7 +86,9 @@ def tell_start(telling: Telling, at: int, starts: dict[int, int]) -> None:
     updates = max(1, scenario.pairs * 30 // scenario.tokens)
     planned = BatchesPlanned(pairs=scenario.pairs, updates_per_epoch=updates, padding_share=0.04)
     journal.rank(0, planned, at_s=now_s + 3.0, host=head)
-    journal.rank(0, _training(telling, starts[at], updates), at_s=now_s + plan.startup_s - 0.1, host=head)
+    ready_s = now_s + plan.startup_s - 0.1
+    journal.rank(0, _training(telling, starts[at], updates), at_s=ready_s, host=head)
+    return ready_s
 
 
 def _training(telling: Telling, begun: int, updates: int) -> TrainingStarted:

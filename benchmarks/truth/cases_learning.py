@@ -193,6 +193,15 @@ LEARNING_CASES: tuple[Scenario, ...] = (
         ),
         hardware=Hardware(ranks_per_host=2),
     ),
+    replace(
+        _case(
+            "restarted-from-nothing",
+            "two workers died before there was a checkpoint, and a third one later",
+            _STEEP,
+            replace(_LONG, steps=2500, max_steps=2500, killed_at=(300, 700, 2100)),
+        ),
+        hardware=_PAIR,
+    ),
     _case(
         "rate-restarted",
         "the schedule began anew in the middle",

@@ -67,6 +67,7 @@ def _duration(scenario: Scenario, truth: Truth) -> Label:
     return _measured(
         Value(name="wall time", truth=truth.wall_s, within=0.01),
         Value(name="evaluation", truth=looked_s, within=0.02),
+        Value(name="lost to restarts", truth=truth.lost_s, within=0.02),
     )
 
 

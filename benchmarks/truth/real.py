@@ -119,6 +119,11 @@ def _stopped(case: Real, folder: Path) -> None:
 def _killed(case: Real, folder: Path) -> None:
     """Two ranks, of which one is killed, and once more one."""
     kill_while_training(folder, f"runs/{case.name}", [*_two(), *case.words], kills=2, seed=1)
+    lost = (folder / "runs" / case.name / "log" / "rank-00000.jsonl").read_text().count(
+        '"TrainingStarted"'
+    ) - 1
+    if lost != 2:
+        raise RuntimeError(f"{case.name} was started again {lost} times, not twice")
 
 
 def _in_lab(case: Real, folder: Path) -> None:

@@ -41,6 +41,8 @@ class Truth:
     checkpoint_bytes: int
     evaluations: int
     redone_steps: int
+    lost_s: float
+    """To restarts."""
 
 
 def simulate(scenario: Scenario, run: Path) -> Truth:
@@ -90,9 +92,13 @@ def _tell(telling: Telling, starts: dict[int, int], dice: np.random.Generator) -
     ends = np.zeros(len(steps))
     probes = {probe.at: probe for probe in telling.timing.probes}
     evaluated = {int(step): number for number, step in enumerate(telling.judged.step)}
+    rested: dict[int, float] = {}
+    begun_s = 0.0
     for at, step in enumerate(telling.numbers.tolist()):
         if at in starts:
-            tell_start(telling, at, starts)
+            stood_s = rested.get(starts[at], begun_s)
+            begun_s = tell_start(telling, at, starts)
+            telling.lost_s += begun_s - stood_s if at else 0.0
         if at in probes:
             # Besides the step there is one more pass, which belongs to no step.
             telling.shift_s += float(probes[at].unsynchronised_s.max())
@@ -104,6 +110,7 @@ def _tell(telling: Telling, starts: dict[int, int], dice: np.random.Generator) -
             tell_evaluation(telling, evaluated[step], at_s=ends[at] + 0.01)
         if scenario.plan.save_every and step % scenario.plan.save_every == 0:
             tell_checkpoint(telling, step, at_s=ends[at] + telling.shift_s - before_s + 0.02)
+        rested[step] = ends[at] + telling.shift_s - before_s
         if telling.shift_s > before_s:
             pauses.append((ends[at], ends[at] + telling.shift_s - before_s))
     end_s = tell_end(telling, float(ends[-1]) + telling.shift_s - before_s)
@@ -214,4 +221,5 @@ def _truth(
         checkpoint_bytes=sum(checkpoint_files(telling.scenario).values()),
         evaluations=len(telling.judged.step),
         redone_steps=len(telling.numbers) - len(standing),
+        lost_s=telling.lost_s,
     )

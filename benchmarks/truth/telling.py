@@ -28,6 +28,8 @@ class Telling:
     """From the timing's clock to the run's."""
     saved: tuple[int, ...] = ()
     saves: int = 0
+    lost_s: float = 0.0
+    """From the end of the last work that stands to the start after it, over all restarts."""
 
     def host(self, rank: int) -> str:
         """Where a rank lives."""

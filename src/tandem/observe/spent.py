@@ -88,7 +88,8 @@ def spend(series: Series) -> Spent:
 
 def _break(series: Series, number: int) -> _Break:
     until = series.starts[number][0]
-    since = _last_work(series, until)
+    # Where nothing stands of what was done since the start before, all since then was in vain.
+    since = max(_last_work(series, until), series.starts[number - 1][0])
     marks = [(mark.time_s, mark.event) for mark in series.marks if since < mark.time_s < until]
     ended = _last(marks, TrainingFinished, RunFinished)
     if ended is not None:

@@ -3,6 +3,7 @@ import pytest
 from tests.unit.observe.verdicts.series_story import (
     build_checkpoint,
     build_evaluations,
+    build_imported,
     build_process,
     build_series,
     build_start,
@@ -79,3 +80,31 @@ def test_a_run_without_a_step_spent_all_on_its_start() -> None:
     spent = spend(build_series(steps=build_steps(0), starts=(), end_s=7.0))
     assert spent.start_s == pytest.approx(7.0)
     assert spent.training_s == 0
+
+
+def test_imported_steps_without_a_time_of_their_own_go_at_the_pace_of_the_others() -> None:
+    seconds = np.array([np.nan, 1.5, 1.5, np.nan, 1.5])
+    at = np.array([0.0, 150.0, 300.0, 500.0, 650.0])
+    series = build_series(
+        steps=build_steps(5, first=0, every=100, duration_s=seconds, time_s=at),
+        imported=build_imported(times="wall"),
+        starts=((0.0, build_start()),),
+        end_s=650.0,
+    )
+    spent = spend(series)
+    assert spent.training_s == pytest.approx(600.0)
+    assert spent.rest_s == pytest.approx(50.0)
+
+
+def test_work_before_the_first_checkpoint_is_lost_once_however_often_it_is_done_again() -> None:
+    lost = WorkersLost(attempt=1, exit_code=-9, rank=1, reason="killed by SIGKILL")
+    times = 60.0 + build_steps(100).time_s
+    series = build_series(
+        steps=build_steps(100, time_s=times),
+        starts=tuple((at, build_start()) for at in (5.0, 40.0, 65.0)),
+        marks=(mark(30.0, lost), mark(55.0, lost)),
+        end_s=115.0,
+    )
+    spent = spend(series)
+    assert spent.lost_s == pytest.approx(60.0)
+    assert spent.rest_s == pytest.approx(0.0)

@@ -34,8 +34,10 @@ MADE = "A checkpoint of this tool is three files: data (all variables), index (w
 
 def judge(series: Series) -> Finding:
     """List the files of the last checkpoint."""
+    if series.imported is not None and not any(each.files for each in series.checkpoints):
+        return _imported(series)
     if not series.checkpoints:
-        return _imported(series) if series.imported is not None else _none(series)
+        return _none(series)
     last = series.checkpoints[-1]
     named = ", ".join(_by_size(last)) if last.files else "files that the log does not name"
     failed = _failures(series)
@@ -181,63 +183,84 @@ def _none(series: Series) -> Finding:
 
 
 def _imported(series: Series) -> Finding:
-    every = told_number(series, "save_checkpoint_steps")
-    done = int(series.steps.step[-1]) if len(series.steps) else 0
+    """By the tool's kind of checkpoint, its plan, and the checkpoints that its log names."""
     is_tensorflow = series.imported is not None and series.imported.tool == "openseq2seq"
+    every = told_number(series, "save_checkpoint_steps")
+    found = (_named(series), _planned(series, every), _best_models(series))
+    sentences = [text for text in (*found, MADE if is_tensorflow else "") if text]
+    if not any(found):
+        sentences.insert(0, "Cannot tell: the files that were read name no checkpoint and no plan for them.")
     files = tuple(
         Evidence(name=name, value=meaning, definition="as TensorFlow 1 writes a checkpoint")
         for name, meaning in TENSORFLOW.items()
         if is_tensorflow
     )
-    if math.isnan(every) or every <= 0:
-        text = "Cannot tell: the files that were read name no checkpoint and no plan for them."
-        return _finding(
-            "cannot tell", "none", text, evidence=files, missing=("a listing of the run's folder",)
-        )
     plan = Evidence(
-        name="save_checkpoint_steps", value=int(every), definition="a checkpoint after so many steps each"
+        name="save_checkpoint_steps", value=every, definition="a checkpoint after so many steps each"
     )
-    if every > done:
-        best = _best_models(series)
-        text = (
-            f"{'By its plan nothing' if best else 'Nothing'} was saved: the first checkpoint was due after "
-            f"{count(int(every))} steps, and the log ends after {count(done)}.{best} {MADE if is_tensorflow else ''}"
-        ).strip()
-        return _finding(
-            "measured",
-            "medium",
-            text,
-            evidence=(plan, *files),
-            missing=("a listing of the run's folder",) if best else (),
-            advice="Save every few thousand steps: a run that ends before its first checkpoint leaves nothing.",
-        )
-    text = (
-        f"{MADE if is_tensorflow else ''} By its plan one was due every {count(int(every))} steps, so "
-        f"{count(done // int(every))} by step {count(done)}; the log names none that was written."
-    ).strip()
-    missing = ("a listing of the run's folder",)
+    is_told = is_tensorflow and any(found)
+    is_late = every > _steps_done(series)
     return _finding(
-        "measured" if is_tensorflow else "cannot tell",
-        "low" if is_tensorflow else "none",
-        text,
-        evidence=(plan, *files),
-        missing=missing,
+        "measured" if is_told else "cannot tell",
+        ("medium" if is_late else "low") if is_told else "none",
+        " ".join(sentences),
+        evidence=(*((plan,) if every > 0 else ()), *files),
+        missing=("a listing of the run's folder",),
+        advice="Save every few thousand steps: what comes after the last saved model is lost when a run dies."
+        if is_late
+        else "",
     )
+
+
+def _steps_done(series: Series) -> int:
+    return int(series.steps.step[-1]) if len(series.steps) else 0
+
+
+def _named(series: Series) -> str:
+    """Checkpoints that the log says there are."""
+    saved = series.checkpoints
+    sources = [start.resumed_from for _, start in series.starts if start.resumed_from]
+    text = ""
+    if saved:
+        where = f" as {saved[-1].folder}" if saved[-1].folder else ""
+        names = (
+            "one checkpoint, saved" if len(saved) == 1 else f"{count(len(saved))} checkpoints, the last saved"
+        )
+        text = f"The log names {names} at step {count(saved[-1].step)}{where}. "
+    if sources:
+        text += f"It went on from {sources[-1]}, so that one was there. "
+    return text.strip()
+
+
+def _planned(series: Series, every: float) -> str:
+    if math.isnan(every) or every <= 0:
+        return ""
+    done, due = _steps_done(series), count(int(every))
+    is_named = bool(_named(series))
+    if every > done and not is_named:
+        return (
+            f"By its plan it would have saved its first regular checkpoint after {due} steps, and the log ends after "
+            f"{count(done)}."
+        )
+    text = f"By its plan a regular one was due every {due} steps, {count(done // int(every))} by step {count(done)}"
+    return f"{text}." if is_named else f"{text}; the log names none that was written."
 
 
 def _best_models(series: Series) -> str:
-    """What the tool keeps beside its plan: the best model at each evaluation."""
+    """What the tool keeps beside its regular checkpoints: the best model at each evaluation."""
     told = series.imported.facts.get("best_checkpoints") if series.imported is not None else None
-    lowest, times = math.inf, 0
+    lowest, steps = math.inf, []
     for each in series.evaluations:
         if each.valid_loss < lowest:
-            lowest, times = each.valid_loss, times + 1
-    if not told or not times:
+            lowest = each.valid_loss
+            steps.append(each.step)
+    if not told:
         return ""
-    return (
-        f" Beside the plan this tool keeps its best models, and {_plural(times, 'evaluation')} had the lowest loss so "
-        f"far: whether those were kept the log does not say."
-    )
+    rule = "Beside regular ones it saves its model after each evaluation with the lowest loss so far, in best_models"
+    if not steps:
+        return f"{rule}; the log has no evaluation yet."
+    times = f"{_plural(len(steps), 'time')} by that rule, last at step {count(steps[-1])} (loss {lowest:.4f})"
+    return f"{rule}: {times}. The log does not name these files."
 
 
 def _plural(number: int, noun: str, several: str = "") -> str:

@@ -20,7 +20,7 @@ CLOSE = 0.02
 def judge(series: Series) -> Finding:
     """Compare the last checkpoint with the arithmetic."""
     parameters = _parameters(series)
-    if series.imported is not None and not series.checkpoints:
+    if series.imported is not None and not any(each.bytes for each in series.checkpoints):
         return _imported(parameters)
     expected = checkpoint_bytes(parameters, averaged=_is_averaged(series.recipe))
     if not series.checkpoints:

@@ -58,11 +58,7 @@ def judge_duration(series: Series, *, now_ns: int, price_per_host_hour: float | 
     is_live = (
         series.imported is None and not series.is_closed and _silence_s(series, now_ns) <= _patience_s(series)
     )
-    text = (
-        f"{duration(series.end_s)} of wall time so far"
-        if is_live
-        else f"{duration(series.end_s)} of wall time"
-    )
+    text = f"{duration(series.end_s)} {_span(series, is_live=is_live)}"
     text += f": {_split(spent, series.end_s)}. {_state(series, left, is_live=is_live)}"
     sound = series.damaged == 0 and series.dropped == 0 and abs(spent.rest_s) <= UNEXPLAINED * series.end_s
     return _finding(
@@ -78,6 +74,12 @@ def judge_duration(series: Series, *, now_ns: int, price_per_host_hour: float | 
         else ("the price of a host for an hour: no cost is given",),
         advice=_advice(spent, series.end_s),
     )
+
+
+def _span(series: Series, *, is_live: bool) -> str:
+    if series.imported is not None:
+        return "from the first time in the files to the last"
+    return "of wall time so far" if is_live else "of wall time"
 
 
 def _finding(

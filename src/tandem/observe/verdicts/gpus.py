@@ -206,9 +206,10 @@ def _imported(series: Series) -> Finding:
         Gauges(gpus=0, utilisation=utilisation, memory=math.nan, power=math.nan, throttled=math.nan)
     )
     missing = ("phases of steps", "the devices' peak, or the model's operations a token")
-    if judge_network(series).verdict == "yes":
+    network = judge_network(series)
+    if network.verdict == "yes":
         text = f"No: by arithmetic the link explains the step, so that the GPUs waited for it much of the time.{told}"
-        return _finding("no", "medium", text, evidence=evidence, missing=missing)
+        return _finding("no", network.confidence, text, evidence=evidence, missing=missing)
     text = f"Cannot tell: what the GPUs computed and what they waited for is not in the files.{told}"
     if told:
         text = text.replace("say nothing against it", "do not tell either")

@@ -83,10 +83,11 @@ def _add_up(series: Series) -> _Parts | None:
         return None
     untimed = int(behind[~known].sum()) if known.any() else 0
     timed = [each.duration_s for each in series.evaluations if np.isfinite(each.duration_s)]
+    pace = float(np.median(seconds[known])) if known.any() else 0.0
     return _Parts(
-        steps=int(behind.sum()),
+        steps=int(behind[known].sum()) + untimed,
         untimed=untimed,
-        training_s=float((seconds[known] * behind[known]).sum()) + untimed * float(np.median(seconds[known])),
+        training_s=float((seconds[known] * behind[known]).sum()) + untimed * pace,
         timed_evaluations=len(timed),
         evaluation_s=float(sum(timed)),
         first_s=sum(_first_windows(series)) if has_times else 0.0,

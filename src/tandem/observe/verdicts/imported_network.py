@@ -114,8 +114,8 @@ def _by_slow_link(told: ToldLink) -> Finding:
         return _finding(told, "cannot tell", "none", text)
     if math.isnan(rate):
         text = (
-            f"Yes, most likely: the link as told is too slow for the step. {cannot} Not much "
-            f"faster than told it was full all the step; only a much faster one would make it no.{_busy(told)}"
+            f"Yes, most likely: the link as told is too slow for the step. {cannot} If it was not much faster than "
+            f"told, it was full all the time; only a link much faster than told would make this a no.{_busy(told)}"
         )
         return _finding(told, "yes", "low", text)
     text = f"Yes, by arithmetic: the link explains the step of {step}. {cannot}{_seen(told)}{_busy(told)}"
@@ -284,7 +284,8 @@ def _finding(told: ToldLink, verdict: Verdict, confidence: Confidence, text: str
         key="network",
         question=QUESTION,
         verdict=verdict,
-        confidence=confidence,
+        # On how many hosts it ran may be no more than a guess.
+        confidence="low" if is_bound and not told.hosts else confidence,
         answer=text,
         evidence=_evidence(told),
         advice=_advice(told) if is_bound else (EXPERIMENT if verdict == "cannot tell" else ""),

@@ -20,6 +20,7 @@ from tandem.observe.numbers import count, decimal, percent
 from tandem.observe.rates import read_plan
 from tandem.observe.series.columns import Series
 from tandem.observe.statistics import Gain, expect_gains, slope_of
+from tandem.observe.verdicts.imported_scores import doubt_scores, score_evidence
 
 __all__ = ["judge"]
 
@@ -73,8 +74,8 @@ def judge(series: Series) -> Finding:
         question="Is it fully trained?",
         verdict=said.verdict,
         confidence=said.confidence,
-        answer=said.answer,
-        evidence=_evidence(series, valid, bleu),
+        answer=f"{said.answer}{doubt_scores(series)}",
+        evidence=(*_evidence(series, valid, bleu), *score_evidence(series)),
         advice=said.advice,
         would_change=(
             "Further evaluations: a loss on the valid text that goes on falling by more than its noise says no, "

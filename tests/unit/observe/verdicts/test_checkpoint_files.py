@@ -63,30 +63,51 @@ def test_a_run_without_any_says_so() -> None:
     assert judge(build_series(steps=build_steps(0))).verdict == "cannot tell"
 
 
-def test_an_imported_plan_that_comes_too_late_saved_nothing() -> None:
+def test_an_imported_plan_that_comes_too_late_is_told_as_a_plan() -> None:
     found = judge(imported(**REFERENCE))
 
     assert (found.verdict, found.confidence) == ("measured", "medium")
-    assert found.answer.startswith("Nothing was saved: the first checkpoint was due after 299,998 steps")
+    assert "it would have saved its first regular checkpoint after 299,998 steps" in found.answer
+    assert "the log ends after 4,500" in found.answer
     assert len(found.evidence) == 4
+    assert found.missing
 
 
-def test_best_models_beside_an_imported_plan_may_be_there() -> None:
+def test_best_models_beside_an_imported_plan_are_counted_by_its_rule() -> None:
     series = replace(
         imported(**REFERENCE, best_checkpoints="best_models"),
         evaluations=build_evaluations([1000, 2000, 3000], [3.0, 2.5, 2.7]),
     )
 
-    found = judge(series)
+    assert "best_models: 2 times by that rule, last at step 2,000 (loss 2.5000)" in judge(series).answer
+    assert "no evaluation yet" in judge(replace(series, evaluations=())).answer
 
-    assert found.answer.startswith("By its plan nothing was saved")
-    assert "2 evaluations had the lowest loss so far" in found.answer
-    assert found.missing
+
+def test_a_checkpoint_that_an_imported_run_went_on_from_was_there() -> None:
+    series = imported(**REFERENCE)
+    start = replace(series.starts[0][1], resumed_from="/there/model.ckpt-400")
+
+    found = judge(replace(series, starts=(*series.starts, (9.0, start))))
+
+    assert "It went on from /there/model.ckpt-400, so that one was there." in found.answer
+    assert "first regular checkpoint" not in found.answer
+
+
+def test_checkpoints_that_an_imported_log_names_without_their_files_are_told() -> None:
+    saved = tuple(
+        build_checkpoint(step, folder=f"model.ckpt-{step}", files={}, bytes=0) for step in (1000, 2000)
+    )
+
+    found = judge(replace(imported(save_checkpoint_steps=1000), checkpoints=saved))
+
+    assert "The log names 2 checkpoints, the last saved at step 2,000 as model.ckpt-2000." in found.answer
+    assert "three files" in found.answer
+    assert "names none" not in found.answer
 
 
 def test_an_imported_plan_that_came_due_is_only_a_plan() -> None:
     found = judge(imported(save_checkpoint_steps=1000))
 
     assert found.confidence == "low"
-    assert "so 4 by step 4,500" in found.answer
+    assert "4 by step 4,500; the log names none that was written" in found.answer
     assert judge(imported()).verdict == "cannot tell"

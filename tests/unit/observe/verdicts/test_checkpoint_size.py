@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from tests.unit.observe.verdicts.exchange_story import REFERENCE, imported
 from tests.unit.observe.verdicts.series_story import build_checkpoint, build_recipe, build_series
 
@@ -30,7 +32,8 @@ def test_all_kept_ones_are_added_up() -> None:
 
 
 def test_without_one_only_a_prediction_is_given() -> None:
-    for series in (build_series(), imported(**REFERENCE)):
+    named = replace(imported(**REFERENCE), checkpoints=(build_checkpoint(files={}, bytes=0),))
+    for series in (build_series(), imported(**REFERENCE), named):
         found = judge(series)
 
         assert (found.verdict, found.confidence) == ("cannot tell", "none")

@@ -95,22 +95,45 @@ def test_time_that_no_record_explains_lowers_the_trust() -> None:
     assert judge(build_series(end_s=2000.0)).confidence == "medium"
 
 
-def test_an_imported_log_without_a_clock_gives_a_lower_bound() -> None:
-    seconds = np.full(190, 1.685)
-    seconds[50] = np.nan
+def test_an_imported_log_without_a_clock_is_added_up() -> None:
     series = build_series(
-        steps=build_steps(190, first=0, every=100, duration_s=seconds),
+        steps=build_steps(190, first=0, every=100, duration_s=1.685),
         imported=build_imported({"hosts": 2, "gpus": 4}),
         starts=((0.0, build_start(max_steps=300_000)),),
         is_closed=False,
         ended="",
+        end_s=32_000.0,
     )
     finding = judge(series)
     assert (finding.verdict, finding.confidence) == ("measured", "medium")
-    assert finding.answer.startswith("At least 8 h 50 min: 18,900 steps")
-    assert "100 of them without a time" in finding.answer
+    assert finding.answer.startswith("8 h 53 min, put together from what the tool printed")
     assert "281,100 of the planned steps" in finding.answer
-    assert value(finding, "GPU-hours") == pytest.approx(4 * 18_900 * 1.685 / 3600)
+    assert value(finding, "GPU-hours") == pytest.approx(4 * 32_000 / 3600)
+    assert "clock" in finding.missing[0]
+
+
+def test_an_imported_run_that_ended_has_nothing_before_it() -> None:
+    series = build_series(
+        steps=build_steps(9, first=0, every=100),
+        imported=build_imported(),
+        starts=((0.0, build_start(max_steps=1000)),),
+    )
+    assert "planned steps" not in judge(series).answer
+
+
+def test_event_files_of_another_tool_do_not_say_whether_the_run_ended() -> None:
+    series = build_series(
+        steps=build_steps(50, every=100, first=100),
+        imported=build_imported(tool="tensorboard", times="wall"),
+        starts=((0.0, build_start(max_steps=0)),),
+        is_closed=False,
+        ended="",
+    )
+    now, later = (judge_duration(series, now_ns=ended_ns(series) + wait) for wait in (0, HOUR_NS))
+    assert now == later
+    assert "The files end after step 5,000 and do not tell whether the run did." in now.answer
+    assert "killed" not in now.answer
+    assert "from the first time in the files to the last" in now.answer
 
 
 def test_an_imported_log_without_any_time_cannot_tell() -> None:

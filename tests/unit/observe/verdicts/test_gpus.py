@@ -65,6 +65,7 @@ def test_an_imported_run_follows_from_its_network() -> None:
 
     assert (found.verdict, found.confidence) == ("no", "medium")
     assert judge(imported(gpus=4)).verdict == "cannot tell"
+    assert judge(imported(gpus=4, hosts=2, observed_link_bits_per_s=1e9)).confidence == "low"
 
 
 def test_without_phases_nothing_is_told() -> None:

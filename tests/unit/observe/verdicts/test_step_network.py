@@ -59,5 +59,17 @@ def test_an_imported_run_without_a_rate_is_arithmetic_alone() -> None:
     assert "365 MB" in found.answer
 
 
+def test_an_imported_rate_that_cannot_be_is_no_measurement() -> None:
+    found = judge(imported(gpus=4, hosts=2, observed_nic_bytes_per_s=25e6))
+
+    assert (found.verdict, found.confidence) == ("cannot tell", "none")
+    assert "25 MB/s seen cannot be it" in found.answer
+    assert all(each.name != "bytes a step, by the rate seen" for each in found.evidence)
+
+
+def test_an_imported_run_on_one_host_crossed_no_network() -> None:
+    assert "crossed no network" in judge(imported(gpus=4, hosts=1)).answer
+
+
 def test_without_phases_nothing_is_told() -> None:
     assert judge(exchanged(steps=3)).verdict == "cannot tell"
