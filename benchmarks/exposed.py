@@ -57,6 +57,9 @@ _DEFINITIONS = {
     "wait_s": "the wait for gradients after backward alone: the lower bound that every step has",
     "probes_s": "median over the probes: slowest rank with exchange - slowest rank without",
     "error": "told_s / truth_s - 1; within 10 % is good",
+    "is_within_limit": "whether that is so at every rate; nothing is said where low and high are not themselves within "
+    "10 % of truth_s at every rate, as on a machine with other work: a rank that has waited for the network is then "
+    "given a core sooner than one that has not, and the truth itself is off",
 }
 
 
@@ -83,7 +86,7 @@ _SETTINGS = (
     _Setting(
         rate="1gbit",
         model="width: 512, heads: 8, encoder_layers: 2, decoder_layers: 2, feed_forward: 2048",
-        tokens=1024,
+        tokens=512,
     ),
 )
 
@@ -128,7 +131,7 @@ def main() -> None:
         "steps": options.steps,
         "limit": _LIMIT,
         "rates": rates,
-        "is_within_limit": all(abs(each["error"]) <= _LIMIT for each in rates),
+        "is_within_limit": _judge(rates),
     }
     path = _write_result(result, options.out)
     _print_table(result)
@@ -227,6 +230,16 @@ def _compare(records: Sequence[Record], folder: Path) -> dict[str, Any]:
     }
 
 
+def _judge(rates: Iterable[dict[str, Any]]) -> str:
+    held = list(rates)
+    margins = [
+        max(each["high"] - each["truth_s"], each["truth_s"] - each["low"]) / each["truth_s"] for each in held
+    ]
+    if not all(0 <= margin <= _LIMIT for margin in margins):
+        return "cannot tell: measure with nothing else on the machine"
+    return "yes" if all(abs(each["error"]) <= _LIMIT for each in held) else "no"
+
+
 def _slowest(records: Iterable[Record]) -> dict[int, float]:
     """The slowest rank's seconds by step."""
     found: dict[int, float] = {}
@@ -307,7 +320,7 @@ def _print_table(result: dict[str, Any]) -> None:
         )
     console = Console(highlight=False)
     console.print(table)
-    console.print(f"all within {_LIMIT:.0%}: {'yes' if result['is_within_limit'] else 'no'}")
+    console.print(f"all within {_LIMIT:.0%}: {result['is_within_limit']}")
 
 
 if __name__ == "__main__":

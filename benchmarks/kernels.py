@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.gpu.contest import MOST_DIFFERENCE
 from benchmarks.gpu.kernel_parts import PARTS, REHEARSED, Job, measure_part, rehearse_contest
 from benchmarks.gpu.stopwatch import first_line
-from benchmarks.machine import describe_machine, machine_slug
+from benchmarks.machine import command_line, describe_machine, machine_slug
 
 _RESULTS = Path(__file__).parent / "results"
 _MOST_REHEARSING = 14
@@ -144,7 +144,7 @@ def _compose(
         "date": datetime.now(UTC).date().isoformat(),
         "machine": machine,
         "device": torch.cuda.get_device_name() if options.device == "cuda" else "cpu",
-        "command": " ".join(["kernels.py", *sys.argv[1:]]),
+        "command": command_line(),
         "definitions": _DEFINITIONS,
         "places": options.places,
         "vocabulary": options.vocabulary,

@@ -50,9 +50,12 @@ def main() -> None:
     seed = load_recipe(options.recipe, options.overrides).recipe.seed
     kinds = {name: [f"train.precision={name}"] for name in options.precisions}
     kinds[_OTHER_SEED] = [f"train.precision={first}", f"seed={seed + 1}"]
-    runs = {name: _train(name, values, options) for name, values in kinds.items()}
-    result = _describe(runs, options)
-    path = _write(result, options)
+    runs: dict[str, Path] = {}
+    for name, values in kinds.items():
+        runs[name] = _train(name, values, options)
+        # Each time, so that a script that is cut short leaves what it has.
+        result = _describe(runs, options)
+        path = _write(result, options)
     _print(result)
     print(f"written to {path}")
 

@@ -28,6 +28,8 @@ class Value:
     truth: float
     within: float
     """Share of the truth that it may be off."""
+    or_by: float = 0.0
+    """How much it may be off in any case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +57,8 @@ def label_run(scenario: Scenario, truth: Truth) -> Mapping[str, Label]:
     }
     if scenario.seen.ranks < scenario.hardware.ranks:
         del labels["gpus"]
+    if truth.is_reader_hidden:
+        del labels["network"]
     return {key: label for key, label in labels.items() if label.verdicts}
 
 
@@ -96,7 +100,7 @@ def _near(share: float, borders: tuple[tuple[float, str], ...]) -> frozenset[str
 
 def _gpus(scenario: Scenario, truth: Truth) -> Label:
     """Yes: nine tenths of the step are computing, at a third of the peak; no: less than three quarters are."""
-    computing = Value(name="computing", truth=truth.compute_share, within=0.04)
+    computing = Value(name="computing", truth=truth.compute_share, within=0.04, or_by=0.03)
     by_time = _near(truth.compute_share, ((0.9, "yes"), (0.75, "partly"), (-math.inf, "no")))
     if not scenario.seen.peak:
         return Label(verdicts=by_time | {"cannot tell"}, values=(computing,))
@@ -118,15 +122,29 @@ def _trained(scenario: Scenario) -> frozenset[str]:
     now, later = true_valid(learning, ends)
     bleu_gain = float(np.diff(true_bleu(learning, ends))[0]) if plan.scores else 0.0
     gain = (now - later) / now
-    if bleu_gain > 0.2 and gain < 0:
-        return frozenset()
-    few = frozenset({"cannot tell"} if len(_evaluations(scenario)) < _FEW_EVALUATIONS else ())
-    worth = max(gain / 0.01, bleu_gain / 0.2)
-    if worth < 0.6 and _is_drowned(scenario, now=now, gain=gain):
+    if gain < 0 and (bleu_gain > 0.2 or _has_bleu_risen(scenario)):
+        return frozenset({"yes", "partly"})
+    if max(gain / 0.01, bleu_gain / 0.2) < 0.6 and _is_drowned(scenario, now=now, gain=gain):
         return frozenset({"yes", "partly", "cannot tell"})
-    if worth < 0.6:
-        return frozenset({"yes"}) | few
-    return frozenset({"no"}) | few if worth > 1.8 else frozenset({"yes", "partly", "no"}) | few
+    few = {"cannot tell"} if len(_evaluations(scenario)) < _FEW_EVALUATIONS else set[str]()
+    return _by_worth(gain / 0.01, bleu_gain / 0.2, scores=plan.scores) | few
+
+
+def _by_worth(loss: float, bleu: float, *, scores: bool) -> frozenset[str]:
+    """By both gains, in units of what counts."""
+    if max(loss, bleu) < 0.6:
+        return frozenset({"yes"})
+    if max(loss, bleu) <= 1.8:
+        return frozenset({"yes", "partly", "no"})
+    # Where one of the two has stopped and the other has not, it is trained in part.
+    return frozenset({"no", "partly"}) if scores and min(loss, bleu) < 1.2 else frozenset({"no"})
+
+
+def _has_bleu_risen(scenario: Scenario) -> bool:
+    """Whether BLEU got better since the valid loss was lowest."""
+    learning, plan = scenario.learning, scenario.plan
+    ends = np.array([min(learning.turns_at, plan.steps), plan.steps], dtype=float)
+    return plan.scores and float(np.diff(true_bleu(learning, ends))[0]) > 0.3
 
 
 def _is_spiking(scenario: Scenario) -> bool:

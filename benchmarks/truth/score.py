@@ -85,7 +85,7 @@ def _off(value: Value, finding: Finding) -> str:
     found = [each.value for each in finding.evidence if each.name == value.name]
     if not found or not isinstance(found[0], int | float):
         return f"no number is called {value.name}"
-    if math.isclose(found[0], value.truth, rel_tol=value.within, abs_tol=1e-9):
+    if math.isclose(found[0], value.truth, rel_tol=value.within, abs_tol=max(value.or_by, 1e-9)):
         return ""
     return f"{value.name} is {found[0]:g}, not {value.truth:g}"
 

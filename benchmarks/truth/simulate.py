@@ -41,6 +41,8 @@ class Truth:
     checkpoint_bytes: int
     evaluations: int
     redone_steps: int
+    is_reader_hidden: bool
+    """Whether nobody waits for data, but would as soon as the network were faster: no log can show that."""
     lost_s: float
     """To restarts."""
 
@@ -221,5 +223,9 @@ def _truth(
         checkpoint_bytes=sum(checkpoint_files(telling.scenario).values()),
         evaluations=len(telling.judged.step),
         redone_steps=len(telling.numbers) - len(standing),
+        is_reader_hidden=bool(
+            timing.data_s[steady].mean() < 0.01 * step_s.mean()
+            and infinite.data_s[steady].mean() > 0.02 * step_s.mean()
+        ),
         lost_s=telling.lost_s,
     )

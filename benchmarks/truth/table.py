@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.machine import command_line, describe_machine, machine_slug
 from benchmarks.truth.cases import IMPORTED, SIMULATED
+from benchmarks.truth.drawn import draw_scenario
 from benchmarks.truth.imported import write_imported
 from benchmarks.truth.labels import label_run
 from benchmarks.truth.real import REAL, train_real
@@ -80,6 +81,7 @@ def _read_options() -> argparse.Namespace:
     parser.add_argument(
         "--seeds", type=int, default=1, help="simulate each run so often, with other accidents"
     )
+    parser.add_argument("--drawn", type=int, default=0, help="simulate so many runs drawn at random too")
     parser.add_argument("--only", nargs="*", help="only these runs; writes no table")
     parser.add_argument(
         "--keep", type=Path, help="keep run folders here; real ones that are here are not trained again"
@@ -92,7 +94,8 @@ def _judge_all(home: Path, options: argparse.Namespace) -> Iterator[list[Row]]:
         return not options.only or name in options.only
 
     for seed in range(options.seeds):
-        for scenario in filter(lambda each: is_wanted(each.name), SIMULATED):
+        drawn = [draw_scenario(number) for number in range(0 if seed else options.drawn)]
+        for scenario in filter(lambda each: is_wanted(each.name), (*SIMULATED, *drawn)):
             name = f"{scenario.name}-{seed}" if seed else scenario.name
             run = _fresh(home / "simulated" / name)
             truth = simulate(replace(scenario, seed=scenario.seed + seed), run)
@@ -154,7 +157,7 @@ def _write_result(rows: Sequence[Row], *, runs: int, seconds: float) -> Path:
         "runs": runs,
         "answers": len(rows),
         **tally(rows),
-        "rows": [asdict(row) for row in rows],
+        "rows": [asdict(replace(row, answer="") if row.outcome == "right" else row) for row in rows],
     }
     path = _RESULTS / f"{now:%Y-%m-%d}-truth-{machine_slug()}.json"
     path.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
