@@ -33,13 +33,17 @@ def tokens_per_s(series: Series, exposure: Exposure) -> float:
 
 
 def flops_utilisation(series: Series, exposure: Exposure) -> float:
-    """The model's operations a second against what the devices were measured to do; nan where one is not known."""
+    """The model's operations a second against what the devices were measured to do; nan where one is not known.
+
+    Nor is it known where they did more than their peak: something else kept them busy when that was measured.
+    """
     started = series.started
     peaks = [each.flops_per_s for each in series.devices if each.flops_per_s > 0]
     if started is None or started.flops_per_target_token <= 0 or not peaks:
         return math.nan
     peak = sum(peaks) / len(peaks) * exposure.ranks
-    return started.flops_per_target_token * tokens_per_s(series, exposure) / peak
+    share = started.flops_per_target_token * tokens_per_s(series, exposure) / peak
+    return share if share <= 1 else math.nan
 
 
 def read_gauges(series: Series) -> Gauges:

@@ -29,6 +29,14 @@ def test_without_a_measured_peak_nothing_is_claimed() -> None:
     assert math.isnan(flops_utilisation(series, exposure))
 
 
+def test_a_peak_below_what_the_devices_did_is_no_measure_of_them() -> None:
+    series = exchanged(peak=1e9)
+    exposure = measure_exchange(series)
+    assert exposure is not None
+
+    assert math.isnan(flops_utilisation(series, exposure))
+
+
 def test_gauges_are_means_while_training() -> None:
     power = np.full((1, 500), 150.0, np.float32)
     held = np.zeros((1, 500), np.bool_)

@@ -8,6 +8,7 @@ from tandem.observe.learning import (
     bleu_curve,
     divergence,
     is_stuck,
+    most_gain,
     recent_part,
     rise_of,
     train_curve,
@@ -179,7 +180,7 @@ def _by_gain(series: Series, loss: Gain, bleu: Gain | None) -> _Said:
         + (f" and raise BLEU by about {_plain(bleu)}" if bleu is not None else "")
     )
     missing = () if bleu is not None else (_no_bleu(series),)
-    if chance >= LIKELY:
+    if chance >= LIKELY and most_gain(valid_curve(series), MORE - 1) >= worth:
         return _Said(
             verdict="no",
             confidence="high" if chance >= SURE else "medium",
@@ -189,18 +190,18 @@ def _by_gain(series: Series, loss: Gain, bleu: Gain | None) -> _Said:
         )
     if is_stuck(series):
         return _stuck(loss.level, "medium", missing)
-    if bleu is not None and bleu_chance >= SURE and chance <= 1 - LIKELY:
+    if bleu is not None and bleu_chance >= 0.5 and chance <= 1 - LIKELY:
         return _Said(
             verdict="partly",
-            confidence="medium",
+            confidence="medium" if bleu_chance >= SURE else "low",
             answer=f"By its loss yes, by BLEU not yet: {expected}.",
             advice=_go_on(series),
         )
     if chance <= 1 - LIKELY:
-        sure = chance <= 1 - SURE and bleu_chance < LIKELY
+        sure = chance <= 1 - SURE
         return _Said(
             verdict="yes",
-            confidence=("high" if bleu is not None and bleu_chance < 0.5 else "medium") if sure else "low",
+            confidence=("high" if bleu is not None and bleu_chance < 0.2 else "medium") if sure else "low",
             answer=f"Yes: {expected}, which is less than what counts (1 % of the loss, 0.2 BLEU).",
             missing=missing,
         )
