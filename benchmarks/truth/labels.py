@@ -184,9 +184,11 @@ def _overfitting(scenario: Scenario) -> frozenset[str]:
         return frozenset({"no"}) | few
     bleu = true_bleu(learning, steps)
     risen = float(bleu[-1] - bleu[int(valid.argmin())]) if plan.scores else 0.0
+    if excess < 0.02:
+        return frozenset({"yes", "partly", "no"})
     if risen > 0.3:
         return frozenset({"partly"}) if risen > 1.0 else frozenset({"yes", "partly"})
-    return frozenset({"yes"}) if excess > 0.02 else frozenset({"yes", "partly", "no"})
+    return frozenset({"yes"})
 
 
 def _schedule(scenario: Scenario) -> Label:

@@ -9,6 +9,7 @@ from tandem.observe.exchange import Exposure
 from tandem.observe.series.columns import HostSamples, Series
 
 __all__ = [
+    "LOOPBACK",
     "Capacity",
     "Traffic",
     "WhatIf",

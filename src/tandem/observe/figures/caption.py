@@ -93,7 +93,8 @@ CAPTIONS: Mapping[str, Caption] = {
     "step_bytes": Caption(
         title="Bytes a step on the network",
         meaning="What crossed the interfaces of each host, divided by the steps done in that time. The dashed line "
-        "is what summing the gradients over a ring needs: 2·(n − 1)/n of their bytes in each direction.",
+        "is what summing the gradients over a ring needs: 2·(n − 1)/n of their bytes in each direction, and on one "
+        "host as much for every rank.",
         missing="Bytes on the network were not sampled, or there was one rank only.",
     ),
     "exchange": Caption(

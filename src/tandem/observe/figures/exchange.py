@@ -5,9 +5,10 @@ from itertools import cycle
 import numpy as np
 from numpy.typing import NDArray
 
+from tandem.observe.exchange import host_count
 from tandem.observe.figures.curve import Trace, axis, curves, line, mean_of_ranks
 from tandem.observe.figures.look import BROWN, GREEN, MUTED, PURPLE, SOURCE, TARGET, Figure
-from tandem.observe.ring import gradient_bytes, ring_bytes
+from tandem.observe.ring import LOOPBACK, gradient_bytes, ring_bytes
 from tandem.observe.series.columns import HostSamples, Series
 
 __all__ = ["exchange_figure", "step_bytes_figure"]
@@ -65,12 +66,16 @@ def step_bytes_figure(series: Series) -> Figure | None:
     middle = (edges[:-1] + edges[1:]) / 2
     at = np.interp(middle, series.steps.time_s, series.steps.step)
     traces: list[Trace] = []
+    is_inner = host_count(series) == 1
     for (host, samples), colour in zip(series.samples.items(), cycle(COLOURS), strict=False):
+        rows = [
+            row for row, name in enumerate(samples.described.interfaces) if (name == LOOPBACK) == is_inner
+        ]
         for direction, found, dash in (
             ("sent", samples.sent_bytes_per_s, "solid"),
             ("received", samples.received_bytes_per_s, "dot"),
         ):
-            crossed = _crossed(samples, found, edges)
+            crossed = _crossed(samples, found[rows], edges)
             each = np.where(done > 0, crossed / np.maximum(done, 1), np.nan)
             if np.isfinite(each).any() and np.nanmax(each) > 0:
                 traces.append(line(f"{host} {direction}", at, each / 1e6, colour=colour, dash=dash))
@@ -90,11 +95,8 @@ def _edges(series: Series) -> NDArray[np.float64] | None:
 def _crossed(
     samples: HostSamples, rates: NDArray[np.float32], edges: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Bytes over the outer interfaces in each stretch; where only ranks of one host talk, over the inner one."""
-    names = samples.described.interfaces
-    outer = [row for row, name in enumerate(names) if name != "lo" and np.nansum(rates[row]) > 0]
-    rows = outer or [row for row, name in enumerate(names) if name == "lo"]
-    carried = np.nansum(rates[rows].astype(np.float64), axis=0) * samples.seconds
+    """Bytes over all these interfaces in each stretch."""
+    carried = np.nansum(rates.astype(np.float64), axis=0) * samples.seconds
     total, _ = np.histogram(samples.time_s, edges, weights=np.nan_to_num(carried))
     sampled, _ = np.histogram(samples.time_s, edges)
     return np.where(sampled > 0, total, np.nan)
@@ -102,7 +104,9 @@ def _crossed(
 
 def _predicted(series: Series, at: NDArray[np.float64]) -> list[Trace]:
     ranks = series.started.ranks if series.started is not None else series.ranks.ranks
-    need = ring_bytes(gradient_bytes(series), ranks) / 1e6
+    # On one host all ranks of the ring send through the same interface.
+    sharing = ranks if host_count(series) == 1 else 1
+    need = sharing * ring_bytes(gradient_bytes(series), ranks) / 1e6
     if not need:
         return []
     return [line("a ring's need, each direction", at[[0, -1]], np.full(2, need), colour=MUTED, dash="dash")]

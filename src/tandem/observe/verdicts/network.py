@@ -98,11 +98,14 @@ def _verdict(exposure: Exposure) -> tuple[Verdict, Confidence]:
     if not exposure.split.is_complete:
         # With a rank unheard of, its lateness and the network look alike.
         return (found, "medium") if ends == {found} else ("cannot tell", "none")
+    # Readers that are late now and then may set the pace in turn, which a faster network would not change.
+    late = exposure.share(exposure.straggler_s + exposure.data_s) if exposure.is_data_late else 0.0
+    is_doubtful = found != "no" and late >= NOTABLE
     # Above the upper border a lower bound is proof.
-    if not exposure.probes and found == "yes":
+    if not exposure.probes and found == "yes" and not is_doubtful:
         ends.discard("yes")
         return "yes", "low" if ends else _by_count(exposure)
-    if ends != {found}:
+    if ends != {found} or is_doubtful:
         return found, "low"
     return found, _by_count(exposure) if exposure.probes else "medium"
 

@@ -252,9 +252,8 @@ def _by_training_loss(series: Series) -> _Said:
     train = train_curve(series)
     recent, valid = recent_part(train), valid_curve(series).value
     if len(recent) >= 2 * FEWEST and (len(valid) == 0 or valid[-1] <= valid.min()):
-        gain = expect_gains(recent.step, recent.value, ends=(MORE * recent.step[-1],), floor=1e-9, least=0.0)[
-            0
-        ]
+        ends = (MORE * recent.step[-1],)
+        (gain,) = expect_gains(recent.step, recent.value, ends=ends, floor=1e-9, least=0.0)
         if gain.chance_above(2 * WORTH_SHARE * gain.level) >= SURE:
             epochs = int(series.steps.epoch[-1])
             return _Said(

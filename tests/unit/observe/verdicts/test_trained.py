@@ -174,3 +174,10 @@ def test_a_loss_that_rose_on_training_pairs_too_is_no_sign_of_being_trained() ->
     finding = judge(build_series(evaluations=build_evaluations(STEPS, valid, probe=probe)))
     assert (finding.verdict, finding.confidence) == ("no", "medium")
     assert "thrown off" in finding.answer
+
+
+def test_a_steep_fall_that_has_stopped_is_not_continued() -> None:
+    fallen = [4.0 - 0.15 * place for place in range(14)]
+    random = np.random.default_rng(2)
+    valid = [*fallen, *(fallen[-1] + random.normal(0.0, 0.001, 6))]
+    assert told(build_series(evaluations=build_evaluations(STEPS, valid)))[0] != "no"
