@@ -16,11 +16,14 @@ from tandem.cli import (
     demo,
     doctor,
     estimate,
+    export,
     imports,
     lab,
     launch,
     report,
     resume,
+    score,
+    serve,
     train,
     translate,
     watch,
@@ -48,7 +51,10 @@ app.command("report", cls=report.ReportCommand)(report.report)
 app.add_typer(imports.app, name="import")
 app.command("checkpoints")(checkpoints.checkpoints)
 app.command("average")(average.average)
+app.command("export")(export.export)
 app.command("translate")(translate.translate)
+app.command("score")(score.score)
+app.command("serve")(serve.serve)
 app.add_typer(config.app, name="config")
 app.add_typer(lab.app, name="lab")
 app.add_typer(launch.app, name="launch")

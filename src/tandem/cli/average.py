@@ -1,4 +1,4 @@
-"""`tandem average`: the mean of a run's last or best checkpoints, which often translates better than any of them."""
+"""`tandem average`: the mean of several checkpoints, which often translates better than any of them."""
 
 # Imports wait until a command runs, so that --help answers at once.
 
@@ -15,35 +15,67 @@ if TYPE_CHECKING:
 
 __all__ = ["average"]
 
+By = Literal["last", "loss", "bleu"]
+COUNT = 5
+
 
 def average(
-    run: Annotated[Path, typer.Argument(help="The folder of a run.")],
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN | CHECKPOINT…", help="A run, whose checkpoints are chosen from; or checkpoints."
+        ),
+    ],
     target: Annotated[Path, typer.Argument(help="The folder to make; tandem translate takes it.")],
     *,
-    count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many checkpoints.")] = 5,
-    by: Annotated[Literal["last", "loss", "bleu"], typer.Option(help="Which ones.")] = "last",
+    count: Annotated[
+        int | None,
+        typer.Option("--count", "-n", min=1, help=f"How many checkpoints of a run; {COUNT} if not given."),
+    ] = None,
+    by: Annotated[By | None, typer.Option(help="Which ones of a run; the last if not given.")] = None,
 ) -> None:
     """Average the weights of checkpoints into a folder that translates."""
     from tandem.checkpoint.average import write_average
-    from tandem.checkpoint.listing import list_checkpoints
+
+    if len(sources) == 1 and not _is_checkpoint(sources[0]):
+        infos = _choose(sources[0], count or COUNT, by or "last")
+        folders = [info.folder for info in infos]
+        named = "steps " + ", ".join(f"{info.step:,}" for info in infos)
+    else:
+        _refuse_choices(sources, chosen=count is not None or by is not None)
+        folders, named = sources, ", ".join(near(folder) for folder in sources)
+    write_average(folders, target)
+    typer.echo(f"{near(target)} holds the mean of {named}.")
+
+
+def _is_checkpoint(folder: Path) -> bool:
+    from tandem.checkpoint.layout import MANIFEST
+
+    return (folder / MANIFEST).is_file()
+
+
+def _refuse_choices(sources: list[Path], *, chosen: bool) -> None:
+    for folder in sources:
+        if not _is_checkpoint(folder):
+            raise TandemError(
+                f"{folder} is not a checkpoint: name one run alone, or the folders of checkpoints, which are called "
+                "step-… in a run."
+            )
+    if chosen:
+        raise TandemError("Checkpoints are named, so --count and --by choose nothing: leave them out.")
+    if len({folder.resolve() for folder in sources}) < len(sources):
+        raise TandemError("A checkpoint is named twice: name each once.")
+
+
+def _choose(run: Path, count: int, by: By) -> "list[CheckpointInfo]":
+    from tandem.checkpoint.listing import by_bleu, by_loss, list_checkpoints
     from tandem.runlog.layout import RunLayout
 
     infos = [info for info in list_checkpoints(RunLayout(run).checkpoints) if info.is_complete]
-    chosen = _choose(infos, count, by)
-    if len(chosen) < count:
+    ranked = {"last": infos[::-1], "loss": by_loss(infos), "bleu": by_bleu(infos)}[by]
+    if len(ranked) < count:
         raise TandemError(
-            f"{run} has {len(chosen)} whole checkpoints to choose from, not {count}: give a smaller --count, or keep "
+            f"{run} has {len(ranked)} whole checkpoints to choose from, not {count}: give a smaller --count, or keep "
             "more of them with checkpoint.keep_last or checkpoint.keep_best."
         )
-    write_average([info.folder for info in chosen], target)
-    steps = ", ".join(f"{info.step:,}" for info in chosen)
-    typer.echo(f"{near(target)} holds the mean of steps {steps}.")
-
-
-def _choose(
-    infos: "list[CheckpointInfo]", count: int, by: Literal["last", "loss", "bleu"]
-) -> "list[CheckpointInfo]":
-    from tandem.checkpoint.listing import by_bleu, by_loss
-
-    ranked = {"last": infos[::-1], "loss": by_loss(infos), "bleu": by_bleu(infos)}[by]
     return sorted(ranked[:count], key=lambda info: info.step)

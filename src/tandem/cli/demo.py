@@ -63,12 +63,9 @@ def demo(
 
 
 def _open_best(run: Path) -> "Translator":
-    import torch
+    from tandem.translate.open import open_model
 
-    from tandem.checkpoint.bundle import find_bundle
-    from tandem.translate.open import open_translator
-
-    return open_translator(find_bundle(run), torch.device("cpu"))
+    return open_model(run, engine="torch", device="cpu")
 
 
 def _translate_test(prepared: "Prepared", translator: "Translator", console: "Console") -> None:
@@ -113,7 +110,7 @@ def _close(run: Path, console: "Console", seconds: float) -> None:
 
 
 def _converse(prepared: "Prepared", translator: "Translator", console: "Console") -> None:
-    from tandem.cli.translate import converse
+    from tandem.cli.converse import converse
 
     examples = prepared.held_out_text("valid").source[:3]
     console.print(

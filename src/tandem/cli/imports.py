@@ -1,4 +1,4 @@
-"""`tandem import`: runs that other tools trained, read into a run folder, so that they can be reported on."""
+"""`tandem import`: what other tools trained: runs to be reported on, and models to be used."""
 
 # Imports wait until a command runs, so that --help answers at once.
 
@@ -18,7 +18,10 @@ __all__ = ["app"]
 
 SHOWN_TAGS = 12
 
-app = typer.Typer(no_args_is_help=True, help="Read a run that another tool trained, to report on it.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Read a run that another tool trained, to report on it, or its model, to use it.",
+)
 
 RunOption: TypeAlias = Annotated[
     Path | None,
@@ -83,6 +86,23 @@ def tensorboard(
             progress=progress,
         )
     _tell(imported)
+
+
+@app.command("huggingface")
+def huggingface(
+    folder: Annotated[Path, typer.Argument(help="A model that save_pretrained wrote, or tandem export.")],
+    target: Annotated[Path, typer.Argument(help="The folder to make; tandem translate takes it.")],
+    *,
+    languages: Annotated[str, typer.Option(help="What it translates from and into.")] = "en-de",
+) -> None:
+    """Read a model in Hugging Face's format (Marian, Pegasus), to translate with it or to train it further."""
+    from tandem.cli.bars import Bars
+    from tandem.export.from_huggingface import import_huggingface
+
+    source, _, into = languages.partition("-")
+    with Bars() as progress:
+        import_huggingface(folder, target, languages=(source, into), progress=progress)
+    typer.echo(f"{near(target)} translates; train it further with train.start_from={near(target)}")
 
 
 def _name(source: Path) -> str:

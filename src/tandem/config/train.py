@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tandem.config.section import Section
+from tandem.config.section import RecipePath, Section
 
 __all__ = ["TrainSection"]
 
@@ -26,6 +26,10 @@ class TrainSection(Section):
 
     patience_on: Literal["loss", "bleu"] = "loss"
     """What better means for patience: a lower loss or a higher BLEU on the valid text."""
+
+    start_from: RecipePath | None = None
+    """A run, checkpoint or bundle of the same shape and pieces whose weights training begins with; by default they
+    are drawn at random."""
 
     label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """Share of probability that the loss wants spread over all pieces instead of the right one."""

@@ -8,8 +8,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tandem.observe.reader_pace import ReaderPace, reader_pace
 from tandem.observe.series.columns import Probes, RankSteps, Series
-from tandem.observe.statistics import slope_of
 from tandem.observe.steady import steady_steps
 from tandem.runlog.event import RoundStarted
 
@@ -24,12 +24,8 @@ FEWEST_STEPS = 5
 """With fewer steps after the first ones, nothing is said."""
 STALLED = 10.0
 """A step that takes so many medians is an accident, and left out."""
-STARVED = 0.5
-"""The reader sets the pace where a rank waits for data in that share of the steps."""
-NOTABLE_WAIT = 0.02
-"""Share of the step from which a rank is said to have waited for data."""
-FOLLOWING = -0.25
-"""Slope of a wait for data on the step before: -1 where a reader works ahead and is behind, 0 where it begins then."""
+STARVED = 0.95
+"""The reader sets the pace where it needs that share of the step."""
 UNSEEN = 2.5
 """Without probes: what the exchange may cost against the wait for it, which was seen 60 % too low."""
 UNSEEN_SHARE = 0.03
@@ -60,8 +56,7 @@ class StepSplit:
     """The rank that arrived last."""
     late_data_s: Numbers
     """How much longer than the mean that rank waited for data."""
-    starved: float
-    """Share of the steps in which the last rank waited for data, where readers set the pace; 0 where they do not."""
+    reader: ReaderPace
     ranks: int
     """That took part."""
     is_complete: bool
@@ -101,7 +96,12 @@ class Exposure:
     @property
     def is_starved(self) -> bool:
         """Whether the reader sets the pace: a faster network would only make ranks wait longer for data."""
-        return self.split.starved >= STARVED
+        return self.split.reader.batch_s >= STARVED * self.step_s
+
+    @property
+    def saved_s(self) -> float:
+        """What a network that takes no time would save: its cost, or until the reader of data sets the pace."""
+        return 0.0 if self.is_starved else min(self.network_s, self.step_s - self.split.reader.batch_s)
 
     @property
     def is_data_late(self) -> bool:
@@ -130,27 +130,28 @@ def measure_exchange(series: Series) -> Exposure | None:
         return None
     compute, wait = _mean(split.compute_s), _mean(split.network_s)
     noise = _mean_error(split.network_s)
-    slowing, low, high, probes = (
-        _slowing(series.probes, split=split) if split.ranks > 1 else (0.0, 0.0, 0.0, 0)
-    )
-    if split.ranks > 1 and not probes:
+    pairs = _pairs(series.probes, ranks=split.ranks)
+    slowing, low, high = _slowing(pairs, split=split) if split.ranks > 1 else (0.0, 0.0, 0.0)
+    if split.ranks > 1 and not len(pairs):
         high = wait * (UNSEEN - 1) + compute * UNSEEN_SHARE
     slowing, low, high = (min(max(0.0, each), compute) for each in (slowing, low, high))
+    # The last rank to arrive is slowed by what the step is longer, the others by their own, and wait less for it.
+    own = min(max(slowing - _mean(split.straggler_s), _centre(pairs.own_s)), compute) if slowing else 0.0
     return Exposure(
         split=split,
         ranks=split.ranks,
         hosts=host_count(series),
         step_s=_mean(split.step_s),
         data_s=_mean(split.data_s),
-        compute_s=compute - slowing,
+        compute_s=compute - own,
         wait_s=wait,
         network_s=wait + slowing,
         low_s=max(0.0, wait + low - noise) if split.is_complete else 0.0,
         high_s=wait + high + noise,
-        straggler_s=_mean(split.straggler_s),
+        straggler_s=_mean(split.straggler_s) + own - slowing,
         optimizer_s=_mean(split.optimizer_s),
         other_s=_mean(split.other_s),
-        probes=probes,
+        probes=len(pairs) if split.ranks > 1 else 0,
     )
 
 
@@ -203,30 +204,11 @@ def _split(
         other_s=mean["other"],
         last=last.astype(np.int64),
         late_data_s=np.take_along_axis(data, last[None], axis=0)[0] - mean["data"],
-        starved=_starved(data, whole, last=last, is_next=np.diff(steps[chosen]) == 1),
+        reader=reader_pace(data, whole, is_next=np.diff(steps[chosen]) == 1),
         ranks=size,
         is_complete=is_complete,
         stalled=stalled,
     )
-
-
-def _starved(data: Short, whole: Short, *, last: Counts, is_next: Flags) -> float:
-    """In how many steps the rank that all wait for waited for data, if readers set the pace.
-
-    Readers work ahead. One that is behind delivers when it can: whatever a step takes less, the next wait takes more.
-    """
-    late = data > NOTABLE_WAIT * whole
-    if np.take_along_axis(late, last[None], axis=0).mean() < STARVED:
-        return 0.0
-    follows = late[:, :-1] & late[:, 1:] & is_next
-    before, after = (whole - data)[:, :-1], data[:, 1:]
-    pairs = [(before[rank, each], after[rank, each]) for rank, each in enumerate(follows) if each.any()]
-    if not pairs:
-        return 0.0
-    x, y = (np.concatenate([each - each.mean() for each in side]) for side in zip(*pairs, strict=True))
-    if slope_of(x.astype(np.float64), y.astype(np.float64)).high > FOLLOWING:
-        return 0.0
-    return float(np.take_along_axis(late, last[None], axis=0).mean())
 
 
 def _world_sizes(series: Series, steps: Counts) -> Counts:
@@ -246,38 +228,53 @@ def _without_stalls(chosen: Flags, duration_s: Numbers) -> tuple[Flags, int]:
     return chosen & ~stalled, int(stalled.sum())
 
 
-def _slowing(probes: Probes, *, split: StepSplit) -> tuple[float, float, float, int]:
-    """By how much the exchange costs more than the wait shows, with its interval and the number of pairs.
+def _slowing(pairs: "_Pairs", *, split: StepSplit) -> tuple[float, float, float]:
+    """By how much the exchange costs more than the wait shows, with its interval.
 
     A difference, not a ratio: the same bytes cross in each step and slow what is computed beside them, however long the
     wait for the rest then is, which may be none at all.
     """
-    extra = _pairs(probes, ranks=split.ranks)
-    count = len(extra)
+    extra, count = pairs.extra_s, len(pairs)
     if not count:
-        return 0.0, 0.0, 0.0, 0
+        return 0.0, 0.0, 0.0
     # The spread of few pairs is known badly: the spread of computing from step to step stands in for it.
     prior = 1.4826 * float(np.median(np.abs(np.diff(split.compute_s)))) if count < _ENOUGH_PROBES else 0.0
     prior_freedom = _PRIOR_FREEDOM if count < _ENOUGH_PROBES else 0
     freedom = prior_freedom + count - 1
-    centre = float(np.median(extra)) if count > 2 else float(np.mean(extra))
+    centre = _centre(extra)
     spread = math.sqrt((prior_freedom * prior**2 + _robust_squares(extra)) / freedom)
     half = _student(freedom) * spread / math.sqrt(count) * (1.25 if count > 2 else 1.0)
-    return centre, centre - half, centre + half, count
+    return centre, centre - half, centre + half
 
 
-def _pairs(probes: Probes, *, ranks: int) -> Numbers:
-    """Of each step that all ranks probed: the true cost less the wait."""
+def _centre(values: Numbers) -> float:
+    return float(np.median(values)) if len(values) > 2 else float(np.mean(values))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Pairs:
+    """The steps that all ranks did with and without exchange."""
+
+    extra_s: Numbers
+    """Of each, what the exchange truly costs less the wait: how much it slows the rank that arrives last."""
+    own_s: Numbers
+    """How much it slows the mean rank."""
+
+    def __len__(self) -> int:
+        return len(self.extra_s)
+
+
+def _pairs(probes: Probes, *, ranks: int) -> _Pairs:
     steps, place, count = np.unique(probes.step, return_inverse=True, return_counts=True)
-    if not len(steps):
-        return np.empty(0)
     together, alone = np.full(len(steps), -np.inf), np.full(len(steps), -np.inf)
-    wait = np.full(len(steps), np.inf)
+    wait, own = np.full(len(steps), np.inf), np.zeros(len(steps))
     np.maximum.at(together, place, probes.synchronised_s)
     np.maximum.at(alone, place, probes.unsynchronised_s)
     np.minimum.at(wait, place, probes.exchange_s)
-    found: Numbers = (together - alone - wait)[count >= ranks]
-    return found[np.isfinite(found)]
+    np.add.at(own, place, probes.synchronised_s - probes.exchange_s - probes.unsynchronised_s)
+    extra = together - alone - wait
+    kept = (count >= ranks) & np.isfinite(extra)
+    return _Pairs(extra_s=extra[kept], own_s=own[kept] / count[kept])
 
 
 def _robust_squares(values: Numbers) -> float:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tandem.observe.numbers import count, decimal
 from tandem.observe.series.columns import Evaluation, Series
-from tandem.observe.statistics import Rise, block_means, measure_rise, noise_of, slope_of
+from tandem.observe.statistics import Rise, block_means, measure_rise, noise_of
 
 __all__ = [
     "Curve",
@@ -17,7 +17,6 @@ __all__ = [
     "divergence",
     "gap_curve",
     "is_stuck",
-    "most_gain",
     "probe_curve",
     "recent_part",
     "rise_of",
@@ -50,8 +49,6 @@ LEAST_UNTRAINED = 5.0
 
 RECENT = 0.25
 """Of the steps: where the part of a curve begins that says how it goes on."""
-FEWEST_LATE = 5
-"""Evaluations that make a line."""
 JUMPED, JUMPED_SHARE = 6.0, 0.05
 """Times its noise, and share of the lowest loss: what lies so far above an earlier and a later value is a jump."""
 
@@ -110,15 +107,6 @@ def recent_part(curve: Curve) -> Curve:
     late = int((curve.step < RECENT * curve.step[-1]).sum())
     begin = min(late, max(0, len(curve) - 5))
     return Curve(step=curve.step[begin:], value=curve.value[begin:], floor=curve.floor)
-
-
-def most_gain(curve: Curve, more: float) -> float:
-    """The most that a loss which falls ever more slowly can fall in `more` times its steps: by its latest line."""
-    late = max(FEWEST_LATE, len(curve) // 5)
-    if len(curve) < 2 * late:
-        return inf
-    slope = slope_of(curve.step[-late:], curve.value[-late:])
-    return -slope.low * more * float(curve.step[-1])
 
 
 def upside_down(curve: Curve) -> Curve:

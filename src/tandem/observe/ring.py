@@ -119,7 +119,7 @@ def traffic_per_step(series: Series) -> tuple[Traffic, ...]:
 def what_if(exposure: Exposure, *, transfer_s: float) -> WhatIf:
     """Other networks and batches; `transfer_s` is what the bytes take at the link's speed, nan where not known."""
     # A reader that sets the pace goes on doing so.
-    exposed = 0.0 if exposure.is_starved else exposure.network_s
+    exposed = exposure.saved_s
     # Without a known speed nothing is taken to be hidden behind computing: this promises the least.
     whole = max(exposed, transfer_s) if math.isfinite(transfer_s) else exposed
 

@@ -11,6 +11,7 @@ __all__ = [
     "Gain",
     "Rise",
     "block_means",
+    "change_of",
     "expect_gains",
     "measure_rise",
     "median_with_interval",
@@ -29,6 +30,12 @@ POWERS = np.geomspace(0.1, 2.5, 24)
 """Exponents that a falling curve is tried with."""
 TIMES = np.geomspace(0.08, 3.0, 18)
 """Time constants that a falling curve is tried with, in lengths of the run."""
+BREAKS = np.linspace(0.3, 1.0, 16)[:-1]
+"""Places, as shares of the run, at which a fall may break off."""
+BREAKING = 0.2
+"""How likely that is taken to be before anything is seen; all places alike."""
+BROKEN_EVERY = 3
+"""Of the ways to fall, those that are tried broken off."""
 FEWEST_FOR_LIKENESS = 12
 SCALE = 1.4826
 """Of a median absolute deviation, to make it a standard deviation; of the lowest quarter in what follows."""
@@ -108,6 +115,21 @@ def slope_of(x: Numbers, y: Numbers) -> Estimate:
     return Estimate(value=value, low=value - half, high=value + half)
 
 
+def change_of(x: Numbers, y: Numbers, *, noise: float, freedom: int) -> Estimate:
+    """What a straight line through all points rises from the first to the last.
+
+    `noise` is that of a point, known with so many degrees of freedom; points that scatter more count for themselves.
+    """
+    centred = x - x.mean()
+    weight = float(centred @ centred)
+    slope = float(centred @ y) / weight
+    left = y - y.mean() - slope * centred
+    seen = sqrt(float(left @ left) / (len(x) - 2)) if len(x) > 3 else 0.0
+    half = _t95(freedom) * max(noise, seen) / sqrt(weight) * float(np.ptp(x))
+    value = slope * float(np.ptp(x))
+    return Estimate(value=value, low=value - half, high=value + half)
+
+
 def noise_of(y: Numbers) -> float:
     """Standard deviation of the noise on a smooth curve, from second differences; 0 with fewer than four points."""
     if len(y) < 4:
@@ -146,25 +168,26 @@ def expect_gains(
 ) -> tuple[Gain, ...]:
     """What a falling curve loses between its last point and each of `ends`.
 
-    Power laws and exponentials with an asymptote are fitted by least squares. Each shape counts as much as it is
-    likely, and the spread holds both the doubt between shapes and that within each. `floor` is the least noise,
-    and `least` the value below which the curve cannot fall.
+    Power laws and exponentials with an asymptote are fitted by least squares, and the same broken off at some point,
+    since many a fall stops short. Each shape counts as much as it is likely, and the spread holds both the doubt
+    between shapes and that within each. `floor` is the least noise, and `least` the value below which the curve
+    cannot fall.
     """
-    shapes = _shapes(x / x[-1])
+    shapes, before = _shapes(x / x[-1]), _expected_shapes()
     # Values that are all the same fit every shape without any error.
     floor = max(floor, LEAST_NOISE)
     freedom = max(1, len(x) - 2) + 1
-    fits = [_fit(column, y) for column in shapes]
-    errors = np.array([(fit.error + floor**2) / freedom for fit in fits])
+    fits = _fit(shapes, y)
+    errors = ((fits.left**2).sum(axis=1) + floor**2) / freedom
     best = int(np.argmin(errors))
-    likeness = _likeness_factor(y - fits[best].level - fits[best].height * shapes[best])
-    weights = (errors / errors[best]) ** (-freedom / 2 / likeness**2)
+    likeness = _likeness_factor(fits.left[best])
+    weights = before * (errors / errors[best]) ** (-freedom / 2 / likeness**2)
     random = np.random.default_rng(SEED)
-    chosen = random.choice(len(fits), TRIALS, p=weights / weights.sum())
+    chosen = random.choice(len(shapes), TRIALS, p=weights / weights.sum())
     doubt = random.standard_t(freedom, TRIALS) * likeness
-    heights = np.array([fit.height for fit in fits])[chosen]
-    widths = np.sqrt(np.maximum(errors, floor**2) / np.array([fit.weight for fit in fits]))[chosen]
-    level = float(fits[best].level + fits[best].height * shapes[best][-1])
+    heights = fits.height[chosen]
+    widths = np.sqrt(np.maximum(errors, floor**2) / fits.weight)[chosen]
+    level = float(y[-1] - fits.left[best, -1])
     gains = []
     for end in ends:
         drops = shapes[:, -1] - _shapes(np.array([end / x[-1]]))[:, 0]
@@ -176,30 +199,42 @@ def expect_gains(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Fit:
-    level: float
-    height: float
-    error: float
-    """Sum of squares."""
-    weight: float
+class _Fits:
+    """A row, or a number, for each shape."""
+
+    height: Numbers
+    left: Numbers
+    """What the fit leaves of each point."""
+    weight: Numbers
     """Sum of squares of the centred shape: what the height's doubt is divided by."""
 
 
 def _shapes(share: Numbers) -> Numbers:
-    """A row for each way to fall; `share` is the step as a part of the run."""
+    """A row for each way to fall, whole and then broken off; `share` is the step as a part of the run."""
+    ends = np.minimum(share[None, :], BREAKS[:, None])
+    return np.concatenate([_whole_shapes(share), *(_whole_shapes(each)[::BROKEN_EVERY] for each in ends)])
+
+
+def _whole_shapes(share: Numbers) -> Numbers:
     safe = np.maximum(share, 1e-9)
     powers = safe[None, :] ** -POWERS[:, None]
     decays = np.exp(-safe[None, :] / TIMES[:, None]) / np.exp(-1.0 / TIMES[:, None])
     return np.concatenate([powers, decays])
 
 
-def _fit(shape: Numbers, y: Numbers) -> _Fit:
-    centred = shape - shape.mean()
-    weight = float(centred @ centred)
-    height = float(centred @ y) / weight
-    level = float(y.mean()) - height * float(shape.mean())
-    left = y - level - height * shape
-    return _Fit(level=level, height=height, error=float(left @ left), weight=weight)
+def _expected_shapes() -> Numbers:
+    """How likely each row of the shapes is before anything is seen."""
+    whole = len(POWERS) + len(TIMES)
+    broken = len(BREAKS) * len(range(0, whole, BROKEN_EVERY))
+    return np.repeat([(1 - BREAKING) / whole, BREAKING / broken], [whole, broken])
+
+
+def _fit(shapes: Numbers, y: Numbers) -> _Fits:
+    """Least squares; a shape that is flat where there are points has no height."""
+    centred = shapes - shapes.mean(axis=1, keepdims=True)
+    weight = np.maximum((centred**2).sum(axis=1), LEAST_NOISE)
+    height = centred @ y / weight
+    return _Fits(height=height, left=y - y.mean() - height[:, None] * centred, weight=weight)
 
 
 def _rises(curves: Numbers, width: int) -> tuple[Numbers, NDArray[np.int64]]:

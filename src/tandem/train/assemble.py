@@ -55,11 +55,15 @@ from tandem.train.resume import Start, find_start
 from tandem.train.sampled import sampling_host
 from tandem.train.schedule import build_schedule
 from tandem.train.seeds import derived_seed
+from tandem.train.start_from import start_from
 from tandem.train.step import TrainingStep
 from tandem.train.stop import ASKED
 from tandem.train.validate import PROBE, VALID, Validator
 from tandem.train.way import Way, choose_way, record_way
+from tandem.translate.marks import build_marks
+from tandem.translate.torch_engine import TorchEngine
 from tandem.translate.translator import Translator
+from tandem.translate.wish import recipe_wish
 
 __all__ = ["Options", "train_rank"]
 
@@ -237,7 +241,7 @@ def _open_store(place: _Place, data: _Data) -> CheckpointStore | None:
 
 
 def _resume(place: _Place, data: _Data, learner: Learner, store: CheckpointStore | None) -> Start:
-    return find_start(
+    start = find_start(
         store,
         learner,
         world=place.world,
@@ -245,6 +249,9 @@ def _resume(place: _Place, data: _Data, learner: Learner, store: CheckpointStore
         first=data.plan.cursor(0),
         check=lambda restored: check_match(restored, place.recipe, data.mark),
     )
+    if place.recipe.train.start_from is not None and not start.resumed_from:
+        start_from(place.recipe.train.start_from, learner, data.subword, place.world)
+    return start
 
 
 def _choose_shape(place: _Place, data: _Data, learner: Learner, *, start: Start, way: Way) -> BatchShape:
@@ -362,17 +369,11 @@ def _build_validator(place: _Place, data: _Data, learner: Learner, *, keeps: boo
             most_pairs=recipe.evaluate.probe_pairs,
         )
         sets.append(probe)
-    translator = Translator(
-        learner.model,
-        data.subword,
-        device=world.device,
-        beam=recipe.evaluate.beam,
-        length_penalty=recipe.evaluate.length_penalty,
-        on_batch=world.pulse.beat,
-    )
+    marks = build_marks(data.subword, vocabulary=len(learner.model.output_weight))
+    engine = TorchEngine(learner.model, marks=marks, device=world.device, on_batch=world.pulse.beat)
     return Validator(
         model=learner.model,
-        translator=translator,
+        translator=Translator(engine, data.subword, wish=recipe_wish(recipe)),
         sets=tuple(sets),
         shards=shards,
         text=_readable(data.prepared.held_out_text(VALID), data.subword),

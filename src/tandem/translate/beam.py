@@ -6,7 +6,8 @@ no live hypothesis can come to a better score than those kept: greedy search is 
 """
 
 # Shapes: B sentences still searched, K places of the beam, R = B * K rows, V vocabulary, C candidates of a row,
-# J = K * C candidates of a sentence, N hypotheses asked for of each sentence, H hypotheses of all.
+# J = K * C candidates of a sentence, N hypotheses asked for of each sentence, H hypotheses of all, F places of the
+# longest prefix.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,11 +16,17 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from tandem.translate.marks import Marks
 from tandem.translate.penalty import LengthPenalty
 
-__all__ = ["Hypothesis", "Marks", "Search", "Select", "beam_search"]
+__all__ = ["Hypothesis", "Search", "Select", "Start", "beam_search"]
 
 NEVER = float("-inf")
+FREE = -1
+"""Stands where a prefix forces nothing."""
+
+CLOSE_EVERY = {"cuda": 8}
+"""Steps from one look at which sentences are done to the next: each makes a GPU wait for the host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,14 +44,13 @@ class Search:
             raise ValueError(f"a beam of {self.beam} cannot give the {self.best} best hypotheses")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Marks:
-    """The ids that mean something to the search."""
+class Start(NamedTuple):
+    """Where the search for a sentence's translation begins, and where it must end."""
 
-    start: int
-    end: int
-    banned: tuple[int, ...] = ()
-    """Never chosen. The probabilities stay those of the model: what these have is lost."""
+    most: int
+    """Pieces of the longest hypothesis."""
+    prefix: tuple[int, ...] = ()
+    """Pieces that every hypothesis begins with; no more than `most`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +71,7 @@ class Select(Protocol):
 def beam_search(
     step: Callable[[Tensor], Tensor],
     select: Select,
-    limits: Sequence[int],
+    starts: Sequence[Start],
     *,
     search: Search,
     marks: Marks,
@@ -73,17 +79,16 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """Hypotheses of each sentence, best first; none where the model gives no finite probability.
 
-    `step` takes the last id of each row, K rows a sentence, to the logits [R, V] of the next. `limits` holds the most
-    pieces of each sentence.
+    `step` takes the last id of each row, K rows a sentence, to the logits [R, V] of the next.
     """
-    if not limits:
+    if not starts:
         return []
-    beams = _Beams(limits, search=search, marks=marks, device=device)
-    ids_R = torch.full((len(limits) * search.beam,), marks.start, device=device)
+    beams = _Beams(starts, search=search, marks=marks, device=device)
+    ids_R = torch.full((len(starts) * search.beam,), marks.start, device=device)
     while True:
         rows_R, next_R = beams.advance(step(ids_R))
         if not len(beams):
-            return beams.hypotheses(len(limits))
+            return beams.hypotheses(len(starts))
         if search.beam > 1 or len(next_R) < len(ids_R):
             select(rows_R, same_sentences=len(next_R) == len(ids_R))
         ids_R = next_R
@@ -133,6 +138,8 @@ class _Open(NamedTuple):
     kept_BN: Tensor
     """Scores of the best hypotheses that have ended."""
     kept_places_BN: Tensor
+    prefixes_BF: Tensor
+    """Ids that must be said, FREE behind them."""
 
     def rows(self, chosen: Tensor) -> "_Open":
         """Some of the sentences."""
@@ -142,11 +149,15 @@ class _Open(NamedTuple):
 class _Beams:
     """The state of a search; it stays on the device until the search is over."""
 
-    def __init__(self, limits: Sequence[int], *, search: Search, marks: Marks, device: torch.device) -> None:
+    def __init__(
+        self, starts: Sequence[Start], *, search: Search, marks: Marks, device: torch.device
+    ) -> None:
         self._search, self._marks = search, marks
         self._banned = torch.tensor(marks.banned, dtype=torch.long, device=device)
         self._length = 0
-        self._least_limit = min(limits)
+        limits = [start.most for start in starts]
+        self._least_limit, self._most_limit = min(limits), max(limits)
+        self._close_every = CLOSE_EVERY.get(device.type, 1)
         self._tree = _Tree()
         self._closed: list[_Open] = []
         sentences, ceilings = len(limits), [search.penalty.at(limit + 1) for limit in limits]
@@ -160,6 +171,7 @@ class _Beams:
             places_BK=torch.full((sentences, search.beam), -1, device=device),
             kept_BN=torch.full((sentences, search.best), NEVER, device=device),
             kept_places_BN=torch.full((sentences, search.best), -1, device=device),
+            prefixes_BF=_prefixes(starts).to(device),
         )
 
     def __len__(self) -> int:
@@ -180,9 +192,12 @@ class _Beams:
         )
         beam = self._search.beam
         first_B = torch.arange(0, len(self) * beam, beam, device=ids_BK.device)
-        stay = self._close()
         rows_BK = parents_BK + first_B[:, None]
-        return rows_BK[stay].flatten(), ids_BK[stay].flatten()
+        # A sentence that is done may go on for a while: nothing that it finds can be better than what is kept.
+        if self._length % self._close_every == 0 or self._length > self._most_limit:
+            stay_B = self._close()
+            rows_BK, ids_BK = rows_BK[stay_B], ids_BK[stay_B]
+        return rows_BK.flatten(), ids_BK.flatten()
 
     def hypotheses(self, sentences: int) -> list[list[Hypothesis]]:
         """What was kept of each sentence, best first."""
@@ -201,7 +216,10 @@ class _Beams:
         """Log-probabilities, parents' places in the beam, and ids of the best continuations, best first."""
         beam = self._search.beam
         scores_RV = torch.log_softmax(logits_RV, dim=-1, dtype=torch.float32)
-        scores_RV.index_fill_(1, self._banned, NEVER)
+        if self._length < self._open.prefixes_BF.shape[1]:
+            self._force_prefix(scores_RV)
+        else:
+            scores_RV.index_fill_(1, self._banned, NEVER)
         if self._length >= self._least_limit:
             self._force_end(scores_RV)
         # Each row's best come first: adding what the row has so far then touches few numbers, not the vocabulary.
@@ -223,6 +241,16 @@ class _Beams:
         scores_RV.masked_fill_(full_R[:, None], NEVER)
         scores_RV[:, self._marks.end] = ends_R
 
+    def _force_prefix(self, scores_RV: Tensor) -> None:
+        """Leave sentences within their prefix nothing but its next id, were it one that is never chosen."""
+        forced_R = self._open.prefixes_BF[:, self._length].repeat_interleave(self._search.beam)
+        said_R1 = forced_R.clamp(min=0)[:, None]
+        odds_R1 = scores_RV.gather(1, said_R1)
+        scores_RV.index_fill_(1, self._banned, NEVER)
+        within_R1 = (forced_R != FREE)[:, None]
+        scores_RV.masked_fill_(within_R1, NEVER)
+        scores_RV.scatter_(1, said_R1, torch.where(within_R1, odds_R1, scores_RV.gather(1, said_R1)))
+
     def _keep(self, ended_BK: Tensor, places_BK: Tensor) -> tuple[Tensor, Tensor]:
         """Scores and places of the best of those that just ended and those kept before; of equals the shorter."""
         ended_BK = ended_BK / self._search.penalty.at(self._length)
@@ -243,3 +271,9 @@ class _Beams:
             self._closed.append(self._open.rows(order_B[going:]))
             self._open = self._open.rows(order_B[:going])
         return order_B[:going]
+
+
+def _prefixes(starts: Sequence[Start]) -> Tensor:
+    longest = max(len(start.prefix) for start in starts)
+    rows = [[*start.prefix, *[FREE] * (longest - len(start.prefix))] for start in starts]
+    return torch.tensor(rows, dtype=torch.long).view(len(starts), longest)

@@ -1,30 +1,110 @@
-"""A translator from a folder: the bundle inside a checkpoint holds all that it needs."""
+"""A translator from a folder: a run, a checkpoint, a bundle, or what `tandem export` wrote."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 import torch
 
-from tandem.checkpoint.bundle import Bundle, open_bundle
+from tandem.artefact import parse_manifest
+from tandem.checkpoint.bundle import Bundle, find_bundle, open_bundle
+from tandem.checkpoint.huggingface import is_huggingface, open_huggingface
+from tandem.checkpoint.layout import MANIFEST
 from tandem.config import Recipe
 from tandem.data.corpus.filters import build_menders
+from tandem.data.subword.learn import Subword
 from tandem.errors import TandemError
 from tandem.model import Transformer
+from tandem.translate.ctranslate2_engine import has_ctranslate2
+from tandem.translate.engine import Engine
+from tandem.translate.exported import KIND, open_ctranslate2
+from tandem.translate.marks import build_marks
+from tandem.translate.torch_engine import TorchEngine
 from tandem.translate.translator import Mend, Translator
+from tandem.translate.wish import recipe_wish
 
-__all__ = ["build_mend", "open_translator"]
+__all__ = [
+    "Convert",
+    "EngineName",
+    "Precision",
+    "build_mend",
+    "build_translator",
+    "find_device",
+    "open_model",
+    "wrap_engine",
+]
+
+EngineName: TypeAlias = Literal["auto", "torch", "ctranslate2"]
+Precision: TypeAlias = Literal["float32", "bfloat16"]
+
+Convert: TypeAlias = Callable[[Path], Path | None]
+"""Takes the folder of a checkpoint to one with the same model for CTranslate2; None: it cannot be used there."""
+
+MOST_PIECES = 1_024
+"""No line of more is translated as it is, whatever the recipe says: attention grows with the square."""
 
 
-def open_translator(folder: Path, device: torch.device, *, beam: int | None = None) -> Translator:
-    """The translator of a checkpoint; searches as its evaluations did, but for what is said here."""
-    bundle = open_bundle(folder)
-    evaluate = bundle.recipe.evaluate
+def open_model(
+    path: Path,
+    *,
+    engine: EngineName = "auto",
+    device: str = "auto",
+    precision: Precision = "float32",
+    threads: int | None = None,
+    batch_tokens: int | None = None,
+    convert: Convert | None = None,
+) -> Translator:
+    """The translator of a run, a checkpoint, a bundle or an exported folder; it searches as evaluations did.
+
+    `auto` takes CTranslate2 for a folder that was exported to it; for a checkpoint where no GPU is used, CTranslate2 is
+    installed and `convert` is given; and our own engine otherwise.
+    """
+    found = find_device(device)
+    if _is_ctranslate2(path):
+        if engine == "torch":
+            raise TandemError(
+                f"{path} is in CTranslate2's format, which the engine torch cannot read: name the checkpoint that it "
+                "was exported from."
+            )
+        return _open_exported(path, device=found, threads=threads, batch_tokens=batch_tokens)
+    is_foreign = is_huggingface(path)
+    folder = path if is_foreign else find_bundle(path)
+    if not is_foreign and convert is not None and _wants_conversion(engine, found, precision):
+        converted = convert(folder)
+        if converted is not None:
+            return _open_exported(converted, device=found, threads=threads, batch_tokens=batch_tokens)
+    if engine == "ctranslate2":
+        raise TandemError(f"{path} is not in CTranslate2's format: export it with tandem export first.")
+    if threads is not None:
+        torch.set_num_threads(threads)
+    bundle = open_huggingface(path) if is_foreign else open_bundle(folder)
+    return build_translator(bundle, folder, device=found, precision=precision, batch_tokens=batch_tokens)
+
+
+def build_translator(
+    bundle: Bundle,
+    folder: Path,
+    *,
+    device: torch.device,
+    precision: Precision = "float32",
+    batch_tokens: int | None = None,
+) -> Translator:
+    """The translator of an open bundle with our own engine; `folder` is for what an error says."""
+    model = _build(bundle, folder).to(device=device, dtype=getattr(torch, precision))
+    marks = build_marks(bundle.subword, vocabulary=len(model.output_weight))
+    engine = TorchEngine(model, marks=marks, device=device, batch_tokens=batch_tokens)
+    return wrap_engine(engine, bundle.subword, bundle.recipe)
+
+
+def wrap_engine(engine: Engine, subword: Subword, recipe: Recipe) -> Translator:
+    """A translator that reads, mends and searches as the recipe says, with any engine."""
     return Translator(
-        _build(bundle, folder).to(device),
-        bundle.subword,
-        device=device,
-        beam=evaluate.beam if beam is None else beam,
-        length_penalty=evaluate.length_penalty,
-        mend=build_mend(bundle.recipe),
+        engine,
+        subword,
+        wish=recipe_wish(recipe),
+        mend=build_mend(recipe),
+        most_pieces=min(recipe.subword.max_pieces, MOST_PIECES),
+        languages=(recipe.data.source_language, recipe.data.target_language),
     )
 
 
@@ -40,6 +120,36 @@ def build_mend(recipe: Recipe) -> Mend:
         return " ".join(line.split())
 
     return mend
+
+
+def find_device(name: str) -> torch.device:
+    """The device of that name; `auto` is a GPU where there is one."""
+    if name not in {"auto", "cpu", "cuda"}:
+        raise TandemError(f"There is no device {name!r}: use cpu, cuda or auto.")
+    has_gpu = torch.cuda.is_available()
+    if name == "cuda" and not has_gpu:
+        raise TandemError("This machine has no GPU that PyTorch can use: take --device cpu.")
+    return torch.device("cuda" if has_gpu and name != "cpu" else "cpu")
+
+
+def _is_ctranslate2(path: Path) -> bool:
+    try:
+        return parse_manifest((path / MANIFEST).read_bytes(), folder=path).kind == KIND
+    except (OSError, TandemError):  # what is wrong with it, the one who opens it says
+        return False
+
+
+def _open_exported(
+    folder: Path, *, device: torch.device, threads: int | None, batch_tokens: int | None
+) -> Translator:
+    exported = open_ctranslate2(folder, device=device.type, threads=threads, batch_tokens=batch_tokens)
+    return wrap_engine(exported.engine, exported.subword, exported.recipe)
+
+
+def _wants_conversion(engine: EngineName, device: torch.device, precision: Precision) -> bool:
+    if engine == "auto":
+        return device.type == "cpu" and precision == "float32" and has_ctranslate2()
+    return engine == "ctranslate2"
 
 
 def _build(bundle: Bundle, folder: Path) -> Transformer:

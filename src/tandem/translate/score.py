@@ -1,7 +1,8 @@
 """BLEU and chrF as sacreBLEU counts them, with the signatures that say how."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from tandem.errors import TandemError
 
-__all__ = ["Scores", "bleu_interval", "corpus_bleu", "score"]
+__all__ = ["Scores", "bleu_interval", "corpus_bleu", "drawn_sums", "middle_of", "score"]
 
 SEED = 20_140_901
 TRIALS = 1_000
@@ -72,16 +73,25 @@ def bleu_interval(counts: NDArray[np.int64]) -> tuple[float, float]:
 
     `counts` has a row for each sentence, as sacreBLEU counts them: both lengths, matches by order, n-grams by order.
     """
-    random, size = np.random.default_rng(SEED), len(counts)
+    scores = np.concatenate([corpus_bleu(sums) for (sums,) in drawn_sums([counts])])
+    return middle_of(scores)
+
+
+def drawn_sums(counts: Sequence[NDArray[Any]]) -> Iterator[list[NDArray[np.float64]]]:
+    """Sums over as many sentences as there are, drawn again and again, a row a draw; all counts share a draw."""
+    random, size = np.random.default_rng(SEED), len(counts[0])
     portion = max(1, AT_ONCE // size)
-    scores = []
     for start in range(0, TRIALS, portion):
         trials = min(portion, TRIALS - start)
         drawn = random.integers(0, size, (trials, size)) + size * np.arange(trials)[:, None]
         often = np.bincount(drawn.ravel(), minlength=trials * size).reshape(trials, size)
         # Whole numbers below 2^53 stay exact, and floats multiply much faster.
-        scores.append(corpus_bleu(often.astype(np.float64) @ counts.astype(np.float64)))
-    low, high = np.quantile(np.concatenate(scores), (0.025, 0.975))
+        yield [often.astype(np.float64) @ each.astype(np.float64) for each in counts]
+
+
+def middle_of(scores: NDArray[np.float64]) -> tuple[float, float]:
+    """Where the middle 95 % begin and end."""
+    low, high = np.quantile(scores, (0.025, 0.975))
     return float(low), float(high)
 
 

@@ -1,52 +1,31 @@
-"""Text to text: lines in any order and number, translated in batches of like length."""
-
-# Shapes: B sentences, S places of the longest one.
+"""Text to text: lines of any length and number, in sentences that an engine can take."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
-import torch
 
 from tandem.data.shards.ragged import Ragged
 from tandem.data.subword.learn import Subword
-from tandem.data.subword.model import SegmentedModel
 from tandem.errors import TandemError
-from tandem.model import PaddedTokens, Transformer
-from tandem.translate.beam import Hypothesis, Marks, Search, beam_search
-from tandem.translate.penalty import LengthPenalty
+from tandem.translate.alignment import Link
+from tandem.translate.engine import Engine, Found, Sentence
+from tandem.translate.split import split_line
+from tandem.translate.telling import Part, Token, Translation, tell
+from tandem.translate.wish import Wish
 
-__all__ = ["MOST_PIECES", "Mend", "Translation", "Translator", "most_target_pieces"]
+__all__ = ["MOST_PIECES", "Link", "Mend", "Token", "Translation", "Translator", "most_target_pieces"]
 
 Mend: TypeAlias = Callable[[str], str]
-Row: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
+Ids: TypeAlias = tuple[int, ...]
 
-MOST_PIECES = 1_024
-"""Pieces of the longest line that is translated as it is."""
+MOST_PIECES = 256
+"""Pieces of the longest line that is translated as it is, where the recipe does not say what the model has seen."""
 
-CPU_TOKENS = 1_024
-"""Source tokens of a batch: what a step touches stays in the processor's caches."""
-
-GPU_TOKENS = 8_192
-"""Enough rows to keep a GPU busy; a `base` model's keys and values then take a few GB."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Translation:
-    """One line's translation, without line breaks."""
-
-    text: str
-    score: float
-    """Log-probability divided by the length penalty."""
-    pieces: int
-    others: tuple["Translation", ...] = ()
-    """The next best, where more than one was asked for."""
-
-
-NOTHING = Translation(text="", score=0.0, pieces=0)
-"""The translation of an empty line."""
+SURELY_LONG_CHARACTERS = 32
+"""A line of more characters for each piece that is allowed is split without being encoded as a whole."""
 
 
 def most_target_pieces(source_pieces: int) -> int:
@@ -54,134 +33,151 @@ def most_target_pieces(source_pieces: int) -> int:
     return source_pieces * 3 // 2 + 20
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    """A line on its way: the parts that it is translated in; none for an empty one."""
+
+    given: str
+    sources: tuple[Ids, ...]
+    prefix: Ids = ()
+
+
 class Translator:
-    """Translates with one model; the model's mode (training or not) is as before afterwards."""
+    """Translates lines of text with one model."""
 
     def __init__(
         self,
-        model: Transformer,
+        engine: Engine,
         subword: Subword,
         *,
-        device: torch.device,
-        beam: int = 4,
-        length_penalty: float | LengthPenalty = 0.6,
-        best: int = 1,
-        batch_tokens: int | None = None,
+        wish: Wish | None = None,
         mend: Mend = str,
-        on_batch: Callable[[], None] = lambda: None,
+        most_pieces: int = MOST_PIECES,
+        languages: tuple[str, str] = ("", ""),
     ) -> None:
-        """A number as `length_penalty` is GNMT's alpha; `batch_tokens` counts source tokens, padding included.
+        """`mend` brings lines into the form of the text that the model learned from.
 
-        `mend` brings lines into the form of the text that the model learned from. `on_batch` is called before each
-        batch.
+        Lines of more pieces than `most_pieces` are translated sentence by sentence. `wish` holds where a call says
+        nothing else.
         """
-        penalty = (
-            length_penalty
-            if isinstance(length_penalty, LengthPenalty)
-            else LengthPenalty(alpha=length_penalty)
-        )
-        self._model, self._subword, self._device = model, subword, device
-        self._search = Search(beam=beam, best=best, penalty=penalty)
-        self._batch_tokens = batch_tokens or (GPU_TOKENS if device.type == "cuda" else CPU_TOKENS)
-        self._mend = mend
-        self._on_batch = on_batch
-        self._marks = _marks(subword, vocabulary=len(model.output_weight))
+        self.engine, self.subword = engine, subword
+        self.wish = wish or Wish()
+        self.languages = languages
+        """Codes of source and target; empty where they are not known."""
+        self._mend, self._most_pieces = mend, most_pieces
 
-    def translate(self, lines: Sequence[str], *, first_line: int = 1) -> list[Translation]:
-        """The translation of each line; an empty line stays empty. `first_line` is for what an error says."""
-        sources = self._subword.source.encode([self._mend(line) for line in lines])
-        # Long lines will be split into sentences here.
-        for number in np.flatnonzero(sources.lengths > MOST_PIECES).tolist():
-            raise TandemError(
-                f"Line {first_line + number:,} has {int(sources.lengths[number]):,} pieces, but at most "
-                f"{MOST_PIECES:,} are translated at once: split it into sentences, one a line."
-            )
-        return self.translate_ids(sources)
+    def translate(
+        self, lines: Sequence[str], wish: Wish | None = None, *, prefixes: Sequence[str] | None = None
+    ) -> list[Translation]:
+        """The translation of each line, in order; an empty line stays empty.
 
-    def translate_ids(self, sources: Ragged) -> list[Translation]:
-        """The translations of encoded sentences, given without marks and of any length."""
-        translations = [NOTHING] * len(sources)
-        rows = np.split(sources.ids.astype(np.int64), np.cumsum(sources.lengths)[:-1])
-        with self._judging():
-            for numbers in self._batches(sources.lengths.tolist()):
-                self._on_batch()
-                found = self._search_in_memory([rows[number] for number in numbers])
-                for number, hypotheses in zip(numbers, found, strict=True):
-                    translations[number] = self._decode(hypotheses)
-        return translations
-
-    @contextmanager
-    def _judging(self) -> Iterator[None]:
-        was_training = self._model.training
-        self._model.eval()
-        try:
-            with torch.inference_mode():
-                yield
-        finally:
-            self._model.train(was_training)
-
-    def _batches(self, lengths: list[int]) -> Iterator[list[int]]:
-        """Numbers of like long sentences, longest first; empty ones have nothing to be searched for."""
-        by_length = sorted(
-            (number for number, pieces in enumerate(lengths) if pieces), key=lambda n: -lengths[n]
-        )
-        start = 0
-        while start < len(by_length):
-            size = max(1, self._batch_tokens // (lengths[by_length[start]] + 1))
-            yield by_length[start : start + size]
-            start += size
-
-    def _search_in_memory(self, rows: list[Row]) -> list[list[Hypothesis]]:
-        """Search all at once, or in halves where memory does not suffice: training may hold most of it."""
-        try:
-            return self._search_batch(rows)
-        except torch.OutOfMemoryError:
-            if len(rows) < 2:
-                raise
-        torch.cuda.empty_cache()
-        middle = len(rows) // 2
-        return [*self._search_in_memory(rows[:middle]), *self._search_in_memory(rows[middle:])]
-
-    def _search_batch(self, rows: list[Row]) -> list[list[Hypothesis]]:
-        special = self._subword.target.special  # of both sides, as in the shards
-        lengths = [len(row) + 1 for row in rows]
-        ids_BS = np.full((len(rows), max(lengths)), special.pad)
-        for number, row in enumerate(rows):
-            ids_BS[number, : len(row)] = row
-            ids_BS[number, len(row)] = special.eos
-        source = PaddedTokens(
-            ids=torch.from_numpy(ids_BS).to(self._device), lengths=torch.tensor(lengths).to(self._device)
-        )
-        limits = [most_target_pieces(len(row)) for row in rows]
-        cache = self._model.start(
-            self._model.encode(source), max_steps=max(limits) + 1, beam=self._search.beam
-        )
-        return beam_search(
-            lambda ids_R: self._model.logits(self._model.step(ids_R, cache)),
-            cache.select,
-            limits,
-            search=self._search,
-            marks=self._marks,
-            device=self._device,
+        `prefixes` has for each line whole words that its translation must begin with, or nothing.
+        """
+        if isinstance(lines, str):
+            raise TypeError("translate takes a list of lines, not one line: give [line].")
+        starts = self._encode_prefixes(prefixes, len(lines))
+        sources = self._encode_lines([self._clean(line) for line in lines])
+        return self._search(
+            [
+                _Line(given=line, sources=parts, prefix=prefix)
+                for line, parts, prefix in zip(lines, sources, starts, strict=True)
+            ],
+            wish or self.wish,
         )
 
-    def _decode(self, hypotheses: list[Hypothesis]) -> Translation:
-        if not hypotheses:  # the model has diverged
+    def translate_ids(self, sources: Ragged, wish: Wish | None = None) -> list[Translation]:
+        """The translations of encoded sentences, given without marks; however long, they are not split."""
+        wish = wish or self.wish
+        read = self.subword.source.decode if wish.alignment else _unread
+        rows = _rows(sources)
+        return self._search([_Line(given=read(row), sources=(row,) if row else ()) for row in rows], wish)
+
+    def _search(self, lines: Sequence[_Line], wish: Wish) -> list[Translation]:
+        sentences = [sentence for line in lines for sentence in _sentences(line)]
+        found = iter(self.engine.search(sentences, wish) if sentences else [])
+        return [self._tell(line, list(islice(found, len(line.sources))), wish) for line in lines]
+
+    def _tell(self, line: _Line, found: list[list[Found]], wish: Wish) -> Translation:
+        """The best translation of a line, with the others that were found."""
+        if not all(found):  # the model has diverged
             return Translation(text="", score=float("-inf"), pieces=0)
-        first, *others = (
-            Translation(text=self._text(found.ids), score=found.score, pieces=len(found.ids))
-            for found in hypotheses
+        told = [
+            tell(
+                # Of a part with fewer translations than another has, the last one serves again.
+                [
+                    Part(source=source, found=some[min(rank, len(some) - 1)])
+                    for source, some in zip(line.sources, found, strict=True)
+                ],
+                subword=self.subword,
+                given=line.given,
+                wish=wish,
+            )
+            for rank in range(max(map(len, found), default=1))
+        ]
+        return replace(told[0], others=tuple(told[1:]))
+
+    def _clean(self, line: str) -> str:
+        """The line as the model learned to read; what is no Unicode text becomes a replacement character."""
+        mended = self._mend(line)
+        if mended.isascii():
+            return mended
+        return mended.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+    def _encode_lines(self, lines: Sequence[str]) -> list[tuple[Ids, ...]]:
+        """The pieces of each line, in one part where it is short enough."""
+        longest = self._most_pieces * SURELY_LONG_CHARACTERS
+        rows = self._encode([line if len(line) <= longest else "" for line in lines])
+        return [
+            self._split(line)
+            if len(line) > longest or len(row) > self._most_pieces
+            else ((row,) if row else ())
+            for line, row in zip(lines, rows, strict=True)
+        ]
+
+    def _split(self, line: str) -> tuple[Ids, ...]:
+        parts = split_line(line, self._lengths, most=self._most_pieces)
+        return tuple(row for row in self._encode(parts) if row)
+
+    def _encode_prefixes(self, prefixes: Sequence[str] | None, lines: int) -> list[Ids]:
+        if prefixes is None:
+            return [()] * lines
+        if len(prefixes) != lines:
+            raise TandemError(
+                f"There are {len(prefixes):,} prefixes for {lines:,} lines: give one for each line, empty for none."
+            )
+        rows = _rows(self.subword.target.encode([self._clean(prefix) for prefix in prefixes]))
+        for number, row in enumerate(rows, start=1):
+            if len(row) > self._most_pieces:
+                raise TandemError(
+                    f"Prefix {number:,} has {len(row):,} pieces, but at most {self._most_pieces:,} can be forced: "
+                    "give the first words only."
+                )
+        return rows
+
+    def _encode(self, texts: Sequence[str]) -> list[Ids]:
+        return _rows(self.subword.source.encode(texts))
+
+    def _lengths(self, texts: Sequence[str]) -> list[int]:
+        lengths: list[int] = self.subword.source.encode(texts).lengths.tolist()
+        return lengths
+
+
+def _unread(_: Ids) -> str:
+    """The text of a line that nobody will look at."""
+    return ""
+
+
+def _rows(ragged: Ragged) -> list[Ids]:
+    ends = np.cumsum(ragged.lengths, dtype=np.int64)[:-1]
+    return [tuple(row.tolist()) for row in np.split(ragged.ids.astype(np.int64), ends)][: len(ragged)]
+
+
+def _sentences(line: _Line) -> Iterator[Sentence]:
+    for number, source in enumerate(line.sources):
+        prefix = line.prefix if number == 0 else ()
+        yield Sentence(
+            source=source,
+            prefix=prefix,
+            most=most_target_pieces(len(source)) + len(prefix),
+            number=number,
         )
-        return replace(first, others=tuple(others))
-
-    def _text(self, ids: Sequence[int]) -> str:
-        # Pieces that stand for bytes can spell a line break.
-        return self._subword.target.decode(ids).replace("\n", " ").replace("\r", " ")
-
-
-def _marks(subword: Subword, *, vocabulary: int) -> Marks:
-    special, pieces = subword.target.special, subword.target.pieces
-    # Segmented text may hold unknown words, and a model of it says so; SentencePiece spells them out.
-    unknown = () if isinstance(subword.target, SegmentedModel) else (special.unk,)
-    banned = (special.bos, special.pad, *unknown, *range(pieces, vocabulary))
-    return Marks(start=special.bos, end=special.eos, banned=banned)

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, field
 
+from tandem.config import Recipe
 from tandem.translate.penalty import LengthPenalty
 
-__all__ = ["Sampling", "Wish"]
+__all__ = ["Sampling", "Wish", "recipe_wish"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,3 +48,8 @@ class Wish:
             raise ValueError(f"a beam of {self.beam} cannot give the {self.best} best translations")
         if self.best < 1:
             raise ValueError(f"best is {self.best}, but must be 1 or more")
+
+
+def recipe_wish(recipe: Recipe) -> Wish:
+    """How a recipe's evaluations search."""
+    return Wish(beam=recipe.evaluate.beam, penalty=LengthPenalty(alpha=recipe.evaluate.length_penalty))

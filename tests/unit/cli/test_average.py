@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from tests.unit.translate.small_model import SENTENCES, write_run, write_subword
+from tests.unit.translate.small_model import write_run, write_subword
 from typer.testing import CliRunner
 
 from tandem.checkpoint.layout import step_folder
 from tandem.cli.app import app
 from tandem.errors import TandemError
 from tandem.runlog.layout import RunLayout
-from tandem.translate.open import open_translator
+from tandem.translate.open import open_model
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +45,34 @@ def test_the_chosen_checkpoints_are_averaged(
 
 def test_the_mean_translates(run: Path, tmp_path: Path) -> None:
     average(run, tmp_path / "mean", "--count", "3")
-    translator = open_translator(tmp_path / "mean", torch.device("cpu"))
-    assert len(translator.translate(SENTENCES[:2])) == 2
+    translator = open_model(tmp_path / "mean", engine="torch", device="cpu")
+    assert len(translator.translate(["a dog"])) == 1
 
 
 def test_too_few_checkpoints_are_said(run: Path, tmp_path: Path) -> None:
     with pytest.raises(TandemError, match="has 3 whole checkpoints to choose from, not 5"):
         average(run, tmp_path / "mean")
+    assert not (tmp_path / "mean").exists()
+
+
+def test_named_checkpoints_are_averaged_whatever_their_scores(run: Path, tmp_path: Path) -> None:
+    folders = [step_folder(RunLayout(run).checkpoints, step) for step in (10, 20)]
+    said = average(*folders, tmp_path / "mean")
+    assert "step-00000010, " in said
+    first, second = (load_file(folder / "model.safetensors") for folder in folders)
+    mean = load_file(tmp_path / "mean" / "model.safetensors")
+    for name, weight in mean.items():
+        torch.testing.assert_close(weight, (first[name] + second[name]) / 2)
+
+
+def test_runs_and_checkpoints_are_not_mixed(run: Path, tmp_path: Path) -> None:
+    folder = step_folder(RunLayout(run).checkpoints, 10)
+    with pytest.raises(
+        TandemError, match="is not a checkpoint: name one run alone, or the folders of checkpoints"
+    ):
+        average(run, folder, tmp_path / "mean")
+    with pytest.raises(TandemError, match="--count and --by choose nothing"):
+        average(folder, tmp_path / "mean", "--count", "2")
+    with pytest.raises(TandemError, match="is named twice"):
+        average(folder, folder, tmp_path / "mean")
     assert not (tmp_path / "mean").exists()

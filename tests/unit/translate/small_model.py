@@ -4,6 +4,7 @@ from io import BytesIO
 from pathlib import Path
 
 import sentencepiece
+import torch
 
 from tandem.artefact import building
 from tandem.checkpoint.store import CheckpointStore, Scores, Snapshot
@@ -13,6 +14,10 @@ from tandem.data.subword.learn import Subword, open_subword
 from tandem.model import Transformer, build_model
 from tandem.runlog.layout import RunLayout
 from tandem.runlog.writer import NullLog
+from tandem.translate.marks import build_marks
+from tandem.translate.torch_engine import TorchEngine
+from tandem.translate.translator import Mend, Translator
+from tandem.translate.wish import Wish
 
 SECTION = ModelSection(preset="tiny", width=16, heads=2, feed_forward=32)
 SENTENCES = [source for source, _ in builtin_pairs(seed=3, split="train", count=300)]
@@ -45,6 +50,26 @@ def build_small(subword: Subword, *, seed: int = 1) -> Transformer:
     model = build_model(SECTION, source_vocabulary=size, target_vocabulary=size, pad=3, seed=seed)
     model.target_embedding.data *= 3
     return model.eval()
+
+
+def build_engine(model: Transformer, subword: Subword, *, batch_tokens: int | None = None) -> TorchEngine:
+    """Our own engine on a CPU."""
+    marks = build_marks(subword, vocabulary=len(model.output_weight))
+    return TorchEngine(model, marks=marks, device=torch.device("cpu"), batch_tokens=batch_tokens)
+
+
+def build_translator(
+    model: Transformer,
+    subword: Subword,
+    *,
+    wish: Wish | None = None,
+    batch_tokens: int | None = None,
+    mend: Mend = str,
+    most_pieces: int = 256,
+) -> Translator:
+    """A translator on a CPU."""
+    engine = build_engine(model, subword, batch_tokens=batch_tokens)
+    return Translator(engine, subword, wish=wish, mend=mend, most_pieces=most_pieces)
 
 
 def write_run(folder: Path, subword_folder: Path, *, bleu: dict[int, float]) -> None:

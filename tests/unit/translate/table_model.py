@@ -7,7 +7,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from tandem.translate.beam import Hypothesis, Marks, Search, beam_search
+from tandem.translate.beam import Hypothesis, Search, Start, beam_search
+from tandem.translate.marks import Marks
 
 START, END, BANNED = 0, 1, 2
 MARKS = Marks(start=START, end=END, banned=(START, BANNED))
@@ -54,20 +55,29 @@ class TableModel:
         odds = self.table.get(said, [1.0] * self.vocabulary)
         return [float(log) for log in torch.tensor(odds).log()]
 
-    def search(self, limits: Sequence[int], search: Search) -> list[list[Hypothesis]]:
+    def search(
+        self, limits: Sequence[int], search: Search, *, prefixes: Sequence[Ids] | None = None
+    ) -> list[list[Hypothesis]]:
+        starts = [Start(*each) for each in zip(limits, prefixes or [()] * len(limits), strict=True)]
         return beam_search(
-            self.step, self.select, limits, search=search, marks=MARKS, device=torch.device("cpu")
+            self.step, self.select, starts, search=search, marks=MARKS, device=torch.device("cpu")
         )
 
 
-def all_hypotheses(seed: int, limit: int, vocabulary: int, search: Search) -> list[Hypothesis]:
-    """Every hypothesis within the limit, best first, by going through all of them."""
+def all_hypotheses(
+    seed: int, limit: int, vocabulary: int, search: Search, *, prefix: Ids = ()
+) -> list[Hypothesis]:
+    """Every hypothesis within the limit that begins with the prefix, best first, by going through all of them."""
 
     def ends(said: Ids, total: float) -> Iterator[Hypothesis]:
         odds = (
             torch.tensor(random_logits(seed, said, vocabulary), dtype=torch.float64).log_softmax(0).tolist()
         )
         length = len(said) + 1
+        if len(said) < len(prefix):
+            forced = prefix[len(said)]
+            yield from ends((*said, forced), total + odds[forced])
+            return
         yield Hypothesis(ids=said, score=(total + odds[END]) / search.penalty.at(length))
         for piece in set(range(vocabulary)) - {END, *MARKS.banned}:
             if length <= limit:

@@ -6,7 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.translate.table_model import BANNED, END, START, TableModel, all_hypotheses, random_logits
 
-from tandem.translate.beam import Hypothesis, Marks, Search, beam_search
+from tandem.translate import beam as beam_module
+from tandem.translate.beam import Hypothesis, Search, Start, beam_search
+from tandem.translate.marks import Marks
 from tandem.translate.penalty import LengthPenalty
 
 VOCABULARY = 6
@@ -18,6 +20,7 @@ Penalties = st.sampled_from(
         LengthPenalty(alpha=0.6),
         LengthPenalty(alpha=2),
         LengthPenalty(alpha=1, kind="power"),
+        LengthPenalty(alpha=0.6, kind="power"),
     ]
 )
 
@@ -38,6 +41,39 @@ def test_a_wide_beam_finds_what_going_through_everything_finds(
     found = TableModel(seeds, beam=WIDE, vocabulary=VOCABULARY).search(limits, search)
     for seed, limit, hypotheses in zip(seeds, limits, found, strict=True):
         assert same(hypotheses, all_hypotheses(seed, limit, VOCABULARY, search)[:best])
+
+
+Prefixes = st.lists(st.integers(BANNED, VOCABULARY - 1), max_size=2).map(tuple)
+
+
+@settings(max_examples=40)
+@given(seeds=Seeds, penalty=Penalties, best=st.integers(1, 6), data=st.data())
+def test_with_prefixes_a_wide_beam_finds_what_going_through_everything_finds(
+    seeds: list[int], penalty: LengthPenalty, best: int, data: st.DataObject
+) -> None:
+    limits = [data.draw(st.integers(2, 4)) for _ in seeds]
+    prefixes = [data.draw(Prefixes) for _ in seeds]  # which may hold what is never chosen
+    search = Search(beam=WIDE, best=best, penalty=penalty)
+    found = TableModel(seeds, beam=WIDE, vocabulary=VOCABULARY).search(limits, search, prefixes=prefixes)
+    for seed, limit, prefix, hypotheses in zip(seeds, limits, prefixes, found, strict=True):
+        expected = all_hypotheses(seed, limit, VOCABULARY, search, prefix=prefix)[:best]
+        assert same(hypotheses, expected)
+        assert all(each.ids[: len(prefix)] == prefix for each in hypotheses)
+
+
+@settings(max_examples=40)
+@given(seeds=Seeds, penalty=Penalties, beam=st.integers(1, 4), every=st.integers(2, 9))
+def test_looking_seldom_at_what_is_done_changes_no_hypothesis(
+    seeds: list[int], penalty: LengthPenalty, beam: int, every: int
+) -> None:
+    limits = [3 + number * 2 for number in range(len(seeds))]
+    search = Search(beam=beam, best=beam, penalty=penalty)
+    often = TableModel(seeds, beam=beam, vocabulary=9).search(limits, search)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(beam_module, "CLOSE_EVERY", {"cpu": every})
+        model = TableModel(seeds, beam=beam, vocabulary=9)
+        assert model.search(limits, search) == often
+        assert len(model.rows_searched) <= max(limits) + 1
 
 
 @settings(max_examples=60)
@@ -141,7 +177,7 @@ def test_a_model_that_has_diverged_gives_no_hypothesis() -> None:
     found = beam_search(
         lambda ids_R: torch.full((len(ids_R), 5), math.nan),
         TableModel([], beam=2, vocabulary=5).select,
-        [5, 3],
+        [Start(5), Start(3)],
         search=Search(beam=2),
         marks=Marks(start=0, end=1),
         device=torch.device("cpu"),

@@ -1,27 +1,66 @@
+"""Text to text: any number of lines of any length, in order."""
+
 import math
-from functools import partialmethod
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from tests.unit.translate.small_model import SENTENCES
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.unit.translate.small_model import SENTENCES, build_translator
 
 from tandem.data.shards.ragged import Ragged
 from tandem.data.subword.learn import Subword
 from tandem.data.subword.model import SegmentedModel
 from tandem.errors import TandemError
-from tandem.model import PaddedTokens, Transformer
-from tandem.translate.beam import Hypothesis
+from tandem.model import Transformer
+from tandem.translate.engine import Found, Sentence
 from tandem.translate.penalty import LengthPenalty
-from tandem.translate.translator import Row, Translation, Translator, most_target_pieces
+from tandem.translate.translator import Translation, Translator, most_target_pieces
+from tandem.translate.wish import Sampling, Wish
 
-CPU = torch.device("cpu")
 LINES = ["a", *SENTENCES[:2], "", f"{SENTENCES[2]} {SENTENCES[3]}"]
+GREEDY = Wish(beam=1)
 
 
 def texts(translations: list[Translation]) -> list[str]:
     return [translation.text for translation in translations]
+
+
+class Echo:
+    """Says what it hears, each piece with a log-probability of minus one."""
+
+    name = "echo"
+
+    def __init__(self) -> None:
+        self.heard: list[Sentence] = []
+
+    def search(self, sentences: Sequence[Sentence], wish: Wish) -> list[list[Found]]:
+        self.heard += sentences
+        return [
+            [self._found(each.source[: len(each.source) - rank], wish) for rank in range(wish.best)]
+            for each in sentences
+        ]
+
+    def _found(self, ids: tuple[int, ...], wish: Wish) -> Found:
+        total = -float(len(ids) + 1)
+        return Found(
+            ids=ids,
+            score=total if wish.sampling else total / wish.penalty.at(len(ids) + 1),
+            token_scores=(-1.0,) * (len(ids) + 1) if wish.token_scores else (),
+            alignment=tuple(range(len(ids))) if wish.alignment else (),
+        )
+
+
+@pytest.fixture
+def echo() -> Echo:
+    return Echo()
+
+
+@pytest.fixture
+def echoing(echo: Echo, subword: Subword) -> Translator:
+    return Translator(echo, subword, most_pieces=20)
 
 
 @pytest.mark.parametrize("beam", [1, 4])
@@ -29,7 +68,8 @@ def test_lines_keep_their_order_and_translation_however_they_are_batched(
     model: Transformer, subword: Subword, beam: int
 ) -> None:
     alone, some, all_together = (
-        Translator(model, subword, device=CPU, beam=beam, batch_tokens=tokens) for tokens in (1, 60, 10_000)
+        build_translator(model, subword, wish=Wish(beam=beam), batch_tokens=tokens)
+        for tokens in (1, 60, 10_000)
     )
     expected = texts(alone.translate(LINES))
     assert len(set(expected)) == len(LINES)
@@ -37,144 +77,151 @@ def test_lines_keep_their_order_and_translation_however_they_are_batched(
     assert texts(all_together.translate(LINES[::-1])) == expected[::-1]
 
 
-def test_what_does_not_fit_into_memory_is_searched_in_halves(
-    model: Transformer, subword: Subword, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    translator = Translator(model, subword, device=CPU, batch_tokens=10_000)
-    expected = texts(translator.translate(LINES))
-    search, sizes = Translator._search_batch, []
-
-    def short_of_memory(self: Translator, rows: list[Row], most: int) -> list[list[Hypothesis]]:
-        sizes.append(len(rows))
-        if len(rows) > most:
-            raise torch.OutOfMemoryError
-        return search(self, rows)
-
-    monkeypatch.setattr(Translator, "_search_batch", partialmethod(short_of_memory, most=1))
-    assert texts(translator.translate(LINES)) == expected
-    assert sizes == [4, 2, 1, 1, 2, 1, 1]
-    monkeypatch.setattr(Translator, "_search_batch", partialmethod(short_of_memory, most=0))
-    with pytest.raises(torch.OutOfMemoryError):
-        translator.translate(LINES)
-
-
-def test_a_score_is_the_models_own_log_probability_over_the_penalty(
-    model: Transformer, subword: Subword
-) -> None:
-    penalty = LengthPenalty(alpha=1, kind="power")
-    pieces = subword.source.encode([SENTENCES[0]]).ids.tolist()
-    translator = Translator(model, subword, device=CPU, beam=3, length_penalty=penalty)
-    found = translator._search_batch([np.array(pieces)])[0][0]
-    source = PaddedTokens(ids=torch.tensor([[*pieces, 2]]), lengths=torch.tensor([len(pieces) + 1]))
-    target = PaddedTokens(ids=torch.tensor([[1, *found.ids]]), lengths=torch.tensor([len(found.ids) + 1]))
-    with torch.no_grad():
-        odds = model.logits(model(source, target))[0].log_softmax(-1)
-    total = sum(odds[place, piece] for place, piece in enumerate([*found.ids, 2]))
-    assert found.score == pytest.approx(float(total) / (len(found.ids) + 1), rel=1e-4)
-
-
-def test_a_wider_beam_never_scores_worse_than_the_same_found_greedily(
-    model: Transformer, subword: Subword
-) -> None:
-    line = [SENTENCES[3]]
-    scores = [Translator(model, subword, device=CPU, beam=beam).translate(line)[0].score for beam in (1, 16)]
-    assert scores[0] <= scores[1] < 0
-
-
 def test_the_next_best_are_at_hand(model: Transformer, subword: Subword) -> None:
-    (found,) = Translator(model, subword, device=CPU, beam=4, best=3).translate([SENTENCES[0]])
+    translator = build_translator(model, subword)
+    (found,) = translator.translate([SENTENCES[0]], Wish(beam=4, best=3))
     assert len(found.others) == 2
     assert found.score >= found.others[0].score >= found.others[1].score
-    (alone,) = Translator(model, subword, device=CPU, beam=4).translate([SENTENCES[0]])
+    (alone,) = translator.translate([SENTENCES[0]])
     assert (alone.text, alone.score, alone.pieces) == (found.text, found.score, found.pieces)
     assert alone.others == ()
 
 
-def test_empty_lines_stay_empty_and_no_line_gives_nothing(model: Transformer, subword: Subword) -> None:
-    translator = Translator(model, subword, device=CPU)
-    assert translator.translate(["", " "]) == [Translation(text="", score=0.0, pieces=0)] * 2
-    assert translator.translate([]) == []
+def test_empty_lines_stay_empty_and_no_line_gives_nothing(echoing: Translator, echo: Echo) -> None:
+    assert echoing.translate(["", " "], prefixes=["", "a"]) == [Translation(text="", score=0.0, pieces=0)] * 2
+    assert echoing.translate([]) == []
+    assert echo.heard == []
 
 
-def test_encoded_sentences_are_translated_like_their_text(model: Transformer, subword: Subword) -> None:
-    translator = Translator(model, subword, device=CPU)
-    assert translator.translate_ids(subword.source.encode(LINES)) == translator.translate(LINES)
+def test_encoded_sentences_are_translated_like_their_text_and_never_split(
+    echo: Echo, subword: Subword
+) -> None:
+    echoing = Translator(echo, subword, most_pieces=90)
+    wish = Wish(alignment=True)
+    assert echoing.translate_ids(subword.source.encode(LINES), wish) == echoing.translate(LINES, wish)
+    (found,) = echoing.translate_ids(Ragged(ids=np.full(100, 300), lengths=np.array([100])))
+    assert found.pieces == 100
+    assert echoing.translate_ids(Ragged(ids=np.array([], int), lengths=np.array([], int))) == []
 
 
-def test_a_line_over_the_limit_is_named_and_never_cut(model: Transformer, subword: Subword) -> None:
-    lines = ["a", "b " * 1_025]
-    with pytest.raises(TandemError, match=r"Line 2 has [12],\d+ pieces, but at most 1,024 .*split"):
-        Translator(model, subword, device=CPU).translate(lines)
-    with pytest.raises(TandemError, match=r"Line 12 has"):
-        Translator(model, subword, device=CPU).translate(lines, first_line=11)
+def test_a_long_line_is_split_into_sentences_and_joined_again(echoing: Translator, echo: Echo) -> None:
+    line = " ".join(SENTENCES[:6])
+    (found,) = echoing.translate([line])
+    assert found.text == line
+    assert len(echo.heard) >= 6
+    assert all(len(sentence.source) <= 20 for sentence in echo.heard)
+
+
+def test_a_line_within_the_limit_is_not_split(echo: Echo, subword: Subword) -> None:
+    Translator(echo, subword, most_pieces=20).translate(["a. B. a. B."])
+    assert len(echo.heard) == 1
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(line=st.text(st.sampled_from("ab .,!?\n\t\x00\u2028漢。\U0001f600") | st.characters(), max_size=60))
+def test_no_line_crashes_and_none_gets_a_line_break(echoing: Translator, line: str) -> None:
+    (found,) = echoing.translate([line], Wish(alignment=True, token_scores=True))
+    assert len(found.text.split("\n")) == 1
+    assert all(0 <= start <= end <= len(line) for (start, end), _ in found.alignment)
+    assert all(0 <= start <= end <= len(found.text) for _, (start, end) in found.alignment)
+
+
+@pytest.mark.parametrize("line", ["x" * 1_000_000, "a sentence. " * 9_000, "word " * 20_000], ids=len)
+def test_very_long_lines_are_translated_whole(echoing: Translator, line: str) -> None:
+    (found,) = echoing.translate([line])
+    assert found.text.replace(" ", "") == line.replace(" ", "")
+
+
+def test_lone_surrogates_are_no_text(echoing: Translator) -> None:
+    assert echoing.translate(["a \ud800 b\udc00"])[0].text == "a b"
+
+
+def test_the_score_of_a_line_in_parts_is_that_of_one_long_translation(echoing: Translator) -> None:
+    line = " ".join(SENTENCES[:4])
+    for penalty in (LengthPenalty(alpha=0), LengthPenalty(alpha=1, kind="power"), LengthPenalty()):
+        (found,) = echoing.translate([line], Wish(penalty=penalty, token_scores=True))
+        ends = [token for token in found.tokens if token.text == "</s>"]
+        length = found.pieces + len(ends)
+        assert len(ends) > 1
+        assert len(found.tokens) == length
+        assert found.score == pytest.approx(-length / penalty.at(length))
+    (drawn,) = echoing.translate([line], Wish(sampling=Sampling()))
+    assert drawn.score == pytest.approx(-length)
+
+
+def test_the_next_best_of_a_line_in_parts_are_the_next_best_of_its_parts(echoing: Translator) -> None:
+    line = " ".join(SENTENCES[:4])
+    (found,) = echoing.translate([line], Wish(best=2))
+    assert len(found.others) == 1
+    assert found.others[0].pieces < found.pieces
+
+
+def test_alignment_points_into_the_line_as_it_was_given(subword: Subword, echo: Echo) -> None:
+    line = "  " + "   ".join(SENTENCES[:4]).replace(" ", "\t ")
+    translator = Translator(echo, subword, mend=lambda text: " ".join(text.split()), most_pieces=20)
+    (found,) = translator.translate([line], Wish(alignment=True))
+    told = [(line[slice(*link.source)], found.text[slice(*link.target)]) for link in found.alignment]
+    assert len(told) >= len(line.split())
+    assert all(source == target for source, target in told)
+
+
+def test_prefixes_are_encoded_and_go_to_the_first_sentence_of_a_line(
+    echoing: Translator, echo: Echo, subword: Subword
+) -> None:
+    echoing.translate([" ".join(SENTENCES[:4]), "a"], prefixes=["the cat", ""])
+    expected = tuple(subword.target.encode(["the cat"]).ids.tolist())
+    assert [sentence.prefix for sentence in echo.heard] == [expected, *[()] * (len(echo.heard) - 1)]
+    assert echo.heard[0].most == most_target_pieces(len(echo.heard[0].source)) + len(expected)
+
+
+def test_a_prefix_begins_the_translation(model: Transformer, subword: Subword) -> None:
+    (found,) = build_translator(model, subword).translate([SENTENCES[0]], GREEDY, prefixes=["the cat"])
+    assert found.text.startswith("the cat")
+
+
+def test_prefixes_that_do_not_fit_are_refused(echoing: Translator) -> None:
+    with pytest.raises(TandemError, match="2 prefixes for 1 lines"):
+        echoing.translate(["a"], prefixes=["b", "c"])
+    with pytest.raises(TandemError, match=r"Prefix 2 has \d+ pieces, but at most 20"):
+        echoing.translate(["a", "a"], prefixes=["b", "b " * 30])
+
+
+def test_one_line_in_place_of_a_list_is_refused(echoing: Translator) -> None:
+    with pytest.raises(TypeError, match=r"give \[line\]"):
+        echoing.translate("the cat")
 
 
 def test_a_translation_ends_at_its_limit(model: Transformer, subword: Subword) -> None:
-    ids = np.full(3, 100)
-    (found,) = Translator(model, subword, device=CPU).translate_ids(Ragged(ids=ids, lengths=np.array([3])))
+    ids = Ragged(ids=np.full(3, 100), lengths=np.array([3]))
+    (found,) = build_translator(model, subword).translate_ids(ids)
     assert 0 < found.pieces <= most_target_pieces(3) == 24
 
 
-@pytest.mark.parametrize("training", [True, False])
-def test_the_models_mode_is_restored_and_it_can_learn_afterwards(
-    model: Transformer, subword: Subword, training: bool
-) -> None:
-    model.train(training)
-    first = Translator(model, subword, device=CPU).translate(LINES)
-    assert first == Translator(model, subword, device=CPU).translate(LINES)  # no dropout
-    assert all(module.training is training for module in model.modules())
-    tokens = PaddedTokens(ids=torch.tensor([[5, 6, 2]]), lengths=torch.tensor([3]))
-    model(tokens, tokens).sum().backward()
-    assert model.target_embedding.grad is not None
-
-
-def test_the_mode_is_restored_after_an_error(model: Transformer, subword: Subword) -> None:
-    model.train()
-    outside = Ragged(ids=np.array([10**6]), lengths=np.array([1]))
-    with pytest.raises(IndexError):
-        Translator(model, subword, device=CPU).translate_ids(outside)
-    assert model.training
-
-
 def test_lines_are_mended_as_the_training_text_was(model: Transformer, subword: Subword) -> None:
-    plain = Translator(model, subword, device=CPU)
-    mending = Translator(model, subword, device=CPU, mend=lambda line: line.replace("_", " "))
+    plain = build_translator(model, subword)
+    mending = build_translator(model, subword, mend=lambda line: line.replace("_", " "))
     assert mending.translate(["the_cat_sleeps"]) == plain.translate(["the cat sleeps"])
 
 
 def test_a_model_that_has_diverged_says_nothing(model: Transformer, subword: Subword) -> None:
     model.target_embedding.data.fill_(math.nan)
-    (found,) = Translator(model, subword, device=CPU).translate(["a"])
+    (found,) = build_translator(model, subword).translate(["a"])
     assert (found.text, found.score) == ("", -math.inf)
 
 
-def test_a_line_break_spelled_in_bytes_does_not_part_the_line(subword: Subword, model: Transformer) -> None:
+def test_a_line_break_spelled_in_bytes_does_not_part_the_line(echoing: Translator, subword: Subword) -> None:
     word, *breaks = (
         next(piece for piece in range(4, 300) if subword.target.decode([piece]) == spelled)
         for spelled in ("a", "\n", "\r")
     )
-    text = Translator(model, subword, device=CPU)._text([word, *breaks, word])
-    assert text.splitlines() == [text]
+    ids = np.array([word, *breaks, word])
+    (found,) = echoing.translate_ids(Ragged(ids=ids, lengths=np.array([4])))
+    assert found.text.splitlines() == [found.text]
 
 
-def test_marks_and_rows_without_a_piece_are_never_said(subword: Subword, model: Transformer) -> None:
-    banned = Translator(model, subword, device=CPU)._marks.banned
-    assert set(banned) == {0, 1, 3, *range(403, 408)}
-
-
-def test_segmented_text_may_say_that_a_word_is_unknown(tmp_path: Path, model: Transformer) -> None:
+def test_segmented_text_is_joined_to_words(tmp_path: Path, model: Transformer) -> None:
     path = tmp_path / "subword.txt"
     path.write_text("<unk>\n<s>\n</s>\n<pad>\ndas\nHau@@\ns\nist\n")
     segmented = SegmentedModel(path)
-    translator = Translator(model, Subword(source=segmented, target=segmented), device=CPU)
-    assert set(translator._marks.banned) == {1, 3, *range(8, 408)}
+    translator = build_translator(model, Subword(source=segmented, target=segmented))
     assert set(translator.translate(["das Hau@@ s"])[0].text.replace(" ", "")) <= set("<unk>dasHauist@")
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-def test_a_gpu_gives_the_same_translations(model: Transformer, subword: Subword) -> None:
-    on_cpu = Translator(model, subword, device=CPU).translate(LINES)
-    cuda = torch.device("cuda")
-    on_gpu = Translator(model.to(cuda), subword, device=cuda).translate(LINES)
-    assert texts(on_gpu) == texts(on_cpu)

@@ -91,8 +91,8 @@ def _class(share: float) -> Verdict:
 def _verdict(exposure: Exposure) -> tuple[Verdict, Confidence]:
     if exposure.hosts == 1:
         return "no", "high"
-    if exposure.is_starved:
-        return "no", "high" if exposure.split.starved >= NEARLY_ALL and exposure.split.is_complete else "low"
+    if exposure.saved_s < exposure.network_s:
+        return _behind_reader(exposure)
     found = _class(exposure.share(exposure.network_s))
     ends = {_class(exposure.share(end)) for end in (exposure.low_s, exposure.high_s)}
     if not exposure.split.is_complete:
@@ -100,14 +100,24 @@ def _verdict(exposure: Exposure) -> tuple[Verdict, Confidence]:
         return (found, "medium") if ends == {found} else ("cannot tell", "none")
     # Readers that are late now and then may set the pace in turn, which a faster network would not change.
     late = exposure.share(exposure.straggler_s + exposure.data_s) if exposure.is_data_late else 0.0
-    is_doubtful = found != "no" and late >= NOTABLE
-    # Above the upper border a lower bound is proof.
-    if not exposure.probes and found == "yes" and not is_doubtful:
-        ends.discard("yes")
-        return "yes", "low" if ends else _by_count(exposure)
-    if ends != {found} or is_doubtful:
+    if found != "no" and late >= NOTABLE:
         return found, "low"
-    return found, _by_count(exposure) if exposure.probes else "medium"
+    if exposure.probes:
+        return found, _by_count(exposure) if ends == {found} else "low"
+    return _without_probes(found, ends, exposure)
+
+
+def _behind_reader(exposure: Exposure) -> tuple[Verdict, Confidence]:
+    """The reader of data sets the pace, or would as soon as the network were faster."""
+    is_sure = exposure.is_starved and exposure.split.reader.late >= NEARLY_ALL and exposure.split.is_complete
+    return _class(exposure.share(exposure.saved_s)), "high" if is_sure else "low"
+
+
+def _without_probes(found: Verdict, ends: set[Verdict], exposure: Exposure) -> tuple[Verdict, Confidence]:
+    """The wait is a lower bound: above the upper border it is proof, and below it the rest is not known."""
+    if found == "yes":
+        return "yes", _by_count(exposure) if ends == {"yes"} else "low"
+    return (found, "medium") if ends == {found} else ("cannot tell", "none")
 
 
 def _by_count(exposure: Exposure) -> Confidence:
@@ -145,7 +155,7 @@ class _Words:
             )
         if each.is_starved:
             return (
-                f"No: the reader of data sets the pace. In {percent(each.split.starved)} of the steps the last rank "
+                f"No: the reader of data sets the pace. In {percent(each.split.reader.late)} of the steps some rank "
                 f"waits for data, and the longer the shorter the step before was. The exchange costs {cost} {whole}, "
                 f"but a faster network would save nothing before the data come faster.{self._instead()}"
             )
@@ -153,8 +163,11 @@ class _Words:
         lead = {"yes": "Yes", "partly": "Partly", "no": "No"}[verdict]
         return (
             f"{lead}: {bound}{cost} {whole} are the exchange of gradients; with a network that takes no time a step "
-            f"would take {seconds(self._other.perfect_s)}.{self._link()}{self._instead()}"
+            f"would take {seconds(self._other.perfect_s)}{self._until()}.{self._link()}{self._instead()}"
         )
+
+    def _until(self) -> str:
+        return ", which the reader of data needs" if self._exposure.saved_s < self._exposure.network_s else ""
 
     def _link(self) -> str:
         if self._capacity is None or math.isnan(self._transfer_s):

@@ -14,7 +14,7 @@ from tandem.observe.learning import (
 )
 from tandem.observe.numbers import count, decimal, percent
 from tandem.observe.series.columns import Series
-from tandem.observe.statistics import Estimate, Rise, noise_of, slope_of
+from tandem.observe.statistics import Estimate, Rise, change_of, noise_of, slope_of
 
 __all__ = ["judge"]
 
@@ -36,6 +36,10 @@ STEEP = 0.1
 ENOUGH, MANY = 6, 12
 """Evaluations from which a clear rise is beyond doubt, and a small one is believed."""
 
+BETTER, MUCH_BETTER = 0.3, 0.5
+"""BLEU since the lowest loss: from here on translations got better, and a rise of the loss that may go with so much is
+not trusted."""
+
 PROBE = "the loss on training pairs, measured like the valid text (evaluate.probe_pairs)"
 
 
@@ -44,7 +48,8 @@ class _Seen:
     valid: Curve
     rise: Rise
     gap: Curve
-    bleu_is_rising: bool
+    bleu: Estimate | None
+    """By how much BLEU changed since that point; None where it was not measured then and now."""
     training_rises: bool
     """Whether training pairs, or the training loss where no pairs were measured, got worse too since that point."""
 
@@ -71,6 +76,8 @@ def judge(series: Series) -> Finding:
     seen = _look(series, valid) if len(valid) >= FEWEST else None
     verdict, confidence, answer, advice = _answer(series, seen, len(valid))
     missing = [] if len(gap_curve(series)) else [PROBE]
+    if seen is not None and seen.bleu is None:
+        missing.append("BLEU when the loss was lowest, and now")
     if len(valid) < FEWEST:
         missing.insert(0, f"the loss on the valid text after at least {FEWEST} steps")
     return Finding(
@@ -97,15 +104,17 @@ def _look(series: Series, valid: Curve) -> _Seen:
         valid=valid,
         rise=rise,
         gap=gap_curve(series),
-        bleu_is_rising=_rises_since(bleu_curve(series), valid.step[rise.lowest]),
+        bleu=_change_since(bleu_curve(series), valid.step[rise.lowest]),
         training_rises=training_rise(series, valid.step[rise.lowest]) > COMMON * rise.value,
     )
 
 
-def _rises_since(curve: Curve, step: float) -> bool:
-    later = curve.value[curve.step >= step]
+def _change_since(curve: Curve, step: float) -> Estimate | None:
+    later = curve.step >= step
+    if later.sum() < 2:
+        return None
     noise = max(curve.floor, noise_of(curve.value))
-    return len(later) >= 2 and float(later[-1] - later[0]) > 3 * noise
+    return change_of(curve.step[later], curve.value[later], noise=noise, freedom=max(1, len(curve) - 3))
 
 
 def _answer(series: Series, seen: _Seen | None, evaluations: int) -> tuple[Verdict, Confidence, str, str]:
@@ -128,12 +137,15 @@ def _of_risen(seen: _Seen) -> tuple[Verdict, Confidence, str, str]:
         text = f"No: {told}, but that on training pairs rose as well, so it is not learning them by heart."
         advice = "Look at the learning rate and the gradient norm: something else goes wrong."
         return "no", "medium" if len(seen.gap) else "low", text, advice
-    if seen.bleu_is_rising:
+    if seen.bleu is not None and seen.bleu.value > BETTER:
+        is_sure = seen.bleu.low > 0
+        how = f"yet BLEU is {decimal(seen.bleu.value)} higher" if is_sure else "and BLEU seems to be higher"
         text = (
-            f"Partly: {told}, yet BLEU still rises. The model grows too sure of itself while its translations get "
+            f"Partly: {told}, {how} than then. A model can grow too sure of itself while its translations get "
             "better, as is common with label smoothing."
         )
-        return "partly", "medium", text, "Choose the checkpoint by BLEU, and stop when that falls too."
+        trust: Confidence = "medium" if is_sure else "low"
+        return "partly", trust, text, "Choose the checkpoint by BLEU, and stop when that falls too."
     if not seen.is_material:
         text = f"Hardly: {told}: more than noise, but less than 1 %."
         return "partly", "low", text, "Watch the next evaluations."
@@ -147,6 +159,8 @@ def _of_risen(seen: _Seen) -> tuple[Verdict, Confidence, str, str]:
 
 
 def _trust_in_rise(seen: _Seen) -> Confidence:
+    if seen.bleu is not None and seen.bleu.high > MUCH_BETTER:
+        return "low"
     later = seen.valid.value[seen.rise.lowest + 1 :]
     last = later[-max(2, len(seen.valid) // 8) :]
     has_stayed = len(later) >= 2 and bool((last - seen.lowest > seen.rise.value / 2).all())
@@ -155,7 +169,7 @@ def _trust_in_rise(seen: _Seen) -> Confidence:
     if len(seen.valid) < MANY and seen.rise.value < STEEP / 2 * seen.lowest:
         return "low"
     is_clear = seen.rise.chance <= CLEAR_CHANCE and seen.rise.low > 0 and len(seen.valid) >= ENOUGH
-    return "high" if is_clear and len(seen.gap) else "medium"
+    return "high" if is_clear and len(seen.gap) and seen.bleu is not None else "medium"
 
 
 def _of_not_risen(seen: _Seen) -> tuple[Verdict, Confidence, str, str]:

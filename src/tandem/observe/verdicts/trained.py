@@ -8,32 +8,26 @@ from tandem.observe.learning import (
     bleu_curve,
     divergence,
     is_stuck,
-    most_gain,
     recent_part,
     rise_of,
     train_curve,
     training_rise,
-    upside_down,
     valid_curve,
     without_jumps,
 )
-from tandem.observe.numbers import count, decimal, percent
+from tandem.observe.numbers import count, decimal
 from tandem.observe.rates import read_plan
 from tandem.observe.series.columns import Series
-from tandem.observe.statistics import Gain, expect_gains, slope_of
+from tandem.observe.statistics import Gain, expect_gains
+from tandem.observe.verdicts.gains import FEWEST, MORE, bleu_gains, gain_evidence, loss_gains, relative_gain
 from tandem.observe.verdicts.imported_scores import doubt_scores, score_evidence
 
 __all__ = ["judge"]
 
-MORE = 1.5
-"""The question is what half as many steps again would bring."""
-TWICE = 2.0
 WORTH_SHARE = 0.01
 WORTH_NATS = 0.005
 """A gain counts from one percent of the loss on, and from this much where the loss is small."""
 WORTH_BLEU = 0.2
-FEWEST = 4
-"""Evaluations from which a curve can be continued."""
 SURE, LIKELY = 0.95, 0.9
 RISEN = 0.01
 """Share of the lowest loss above which it counts as passed."""
@@ -60,14 +54,14 @@ def judge(series: Series) -> Finding:
     """Answer from the loss and BLEU on the valid text, or from the training loss where they are too few."""
     seen, bleu = valid_curve(series), bleu_curve(series)
     valid = without_jumps(seen)
-    gains = _gains(valid) if len(valid) >= FEWEST else None
-    bleu_gain = _gains(upside_down(bleu), least=-100.0)[0] if len(bleu) >= FEWEST else None
+    gain = loss_gains(valid)[0] if len(valid) >= FEWEST else None
+    bleu_gain = bleu_gains(bleu)[0] if len(bleu) >= FEWEST else None
     said = (
         _came_apart(series)
         or _warming_up(series)
         or _unsettled(seen, valid)
-        or _passed(series, valid, bleu)
-        or (_by_gain(series, gains[0], bleu_gain) if gains else _by_training_loss(series))
+        or _passed(series, valid, bleu_gain)
+        or (_by_gain(series, gain, bleu_gain) if gain else _by_training_loss(series))
     )
     return Finding(
         number=2,
@@ -130,7 +124,7 @@ def _unsettled(seen: Curve, kept: Curve) -> _Said | None:
     )
 
 
-def _passed(series: Series, valid: Curve, bleu: Curve) -> _Said | None:
+def _passed(series: Series, valid: Curve, bleu: Gain | None) -> _Said | None:
     """The loss has its lowest point behind it."""
     if len(valid) < FEWEST:
         return None
@@ -147,7 +141,7 @@ def _passed(series: Series, valid: Curve, bleu: Curve) -> _Said | None:
             answer=f"No: {loss} and rose by {decimal(rise.value)} since, on training pairs too: it was thrown off.",
             advice="Go back to a checkpoint from before, and lower the learning rate.",
         )
-    if _still_rising(bleu):
+    if bleu is not None and bleu.chance_above(WORTH_BLEU) > SURE:
         return _Said(
             verdict="partly",
             confidence="medium",
@@ -164,23 +158,16 @@ def _passed(series: Series, valid: Curve, bleu: Curve) -> _Said | None:
     )
 
 
-def _still_rising(bleu: Curve) -> bool:
-    if len(bleu) < FEWEST:
-        return False
-    gain = _gains(upside_down(bleu), least=-100.0)[0]
-    return gain.chance_above(WORTH_BLEU) > SURE
-
-
 def _by_gain(series: Series, loss: Gain, bleu: Gain | None) -> _Said:
     worth = max(WORTH_NATS, WORTH_SHARE * loss.level)
     chance = loss.chance_above(worth)
     bleu_chance = bleu.chance_above(WORTH_BLEU) if bleu is not None else 0.0
     expected = (
-        f"half as many steps again would lower the loss on the valid text by about {_relative(loss)}"
-        + (f" and raise BLEU by about {_plain(bleu)}" if bleu is not None else "")
+        f"half as many steps again would lower the loss on the valid text by about {relative_gain(loss)}"
+        + (_raised(bleu) if bleu is not None else "")
     )
     missing = () if bleu is not None else (_no_bleu(series),)
-    if chance >= LIKELY and most_gain(valid_curve(series), MORE - 1) >= worth:
+    if chance >= LIKELY:
         return _Said(
             verdict="no",
             confidence="high" if chance >= SURE else "medium",
@@ -193,19 +180,28 @@ def _by_gain(series: Series, loss: Gain, bleu: Gain | None) -> _Said:
     if bleu is not None and bleu_chance >= 0.5 and chance <= 1 - LIKELY:
         return _Said(
             verdict="partly",
-            confidence="medium" if bleu_chance >= SURE else "low",
+            confidence="medium" if bleu_chance >= SURE and chance <= 1 - SURE else "low",
             answer=f"By its loss yes, by BLEU not yet: {expected}.",
             advice=_go_on(series),
         )
     if chance <= 1 - LIKELY:
-        sure = chance <= 1 - SURE
+        doubt = max(chance, bleu_chance)
         return _Said(
             verdict="yes",
-            confidence=("high" if bleu is not None and bleu_chance < 0.2 else "medium") if sure else "low",
+            confidence="low" if doubt > 1 - SURE else "medium" if bleu is None else "high",
             answer=f"Yes: {expected}, which is less than what counts (1 % of the loss, 0.2 BLEU).",
             missing=missing,
         )
     return _undecided(loss, worth, expected, missing)
+
+
+def _raised(bleu: Gain) -> str:
+    """What is said of BLEU; nothing where it would be noughts."""
+    numbers = [f"{each:.2f}" for each in (bleu.estimate.value, bleu.estimate.low, bleu.estimate.high)]
+    if all(float(each) == 0 for each in numbers):
+        return ""
+    value, low, high = numbers
+    return f" and raise BLEU by about {value} (between {low} and {high})"
 
 
 def _stuck(level: float, confidence: Confidence, missing: tuple[str, ...]) -> _Said:
@@ -255,12 +251,11 @@ def _by_training_loss(series: Series) -> _Said:
         ends = (MORE * recent.step[-1],)
         (gain,) = expect_gains(recent.step, recent.value, ends=ends, floor=1e-9, least=0.0)
         if gain.chance_above(2 * WORTH_SHARE * gain.level) >= SURE:
-            epochs = int(series.steps.epoch[-1])
             return _Said(
                 verdict="no",
-                confidence="medium" if epochs == 0 else "low",
+                confidence="low",
                 answer=(
-                    f"No: the training loss is still falling, by about {_relative(gain)} over half as many steps "
+                    f"No: the training loss is still falling, by about {relative_gain(gain)} over half as many steps "
                     "again; there are too few evaluations to say more."
                 ),
                 advice=_go_on(series),
@@ -284,25 +279,6 @@ def _are(evaluations: int) -> str:
     return "is one evaluation" if evaluations == 1 else f"are {evaluations or 'no'} evaluations"
 
 
-def _gains(curve: Curve, *, least: float = 0.0) -> tuple[Gain, ...]:
-    recent = recent_part(curve)
-    ends = (MORE * recent.step[-1], TWICE * recent.step[-1])
-    return expect_gains(recent.step, recent.value, ends=ends, floor=recent.floor, least=least)
-
-
-def _relative(gain: Gain) -> str:
-    value, low, high = (
-        percent(max(-1.0, number / gain.level)) if gain.level > 0 else "0 %"
-        for number in (gain.estimate.value, gain.estimate.low, gain.estimate.high)
-    )
-    return f"{value} (between {low} and {high})"
-
-
-def _plain(gain: Gain) -> str:
-    estimate = gain.estimate
-    return f"{estimate.value:.2f} (between {estimate.low:.2f} and {estimate.high:.2f})"
-
-
 def _stopped(series: Series) -> str:
     return f" That it ended ({series.ended}) says nothing about this." if series.ended else ""
 
@@ -317,7 +293,7 @@ def _go_on(series: Series) -> str:
 
 
 def _evidence(series: Series, valid: Curve, bleu: Curve) -> tuple[Evidence, ...]:
-    found = [
+    return (
         Evidence(name="what fully trained means", value=DEFINITION, definition="As used for this answer."),
         Evidence(
             name="evaluations",
@@ -325,76 +301,5 @@ def _evidence(series: Series, valid: Curve, bleu: Curve) -> tuple[Evidence, ...]
             definition="Evaluations after step 0 with a finite loss on the valid text.",
             figure="losses",
         ),
-    ]
-    if len(valid) >= FEWEST:
-        found += _of_curve("loss on the valid text", valid, _gains(valid), "losses")
-        found += _to_plan(series, valid)
-    if len(bleu) >= FEWEST:
-        found += _of_curve("BLEU", bleu, _gains(upside_down(bleu), least=-100.0), "bleu")
-    return tuple(found + _best(valid, bleu))
-
-
-def _of_curve(name: str, curve: Curve, gains: tuple[Gain, ...], figure: str) -> list[Evidence]:
-    late = max(3, len(recent_part(curve)) // 2 + 1)
-    slope = slope_of(curve.step[-late:], curve.value[-late:])
-    found = [
-        Evidence(
-            name=f"slope of {name}",
-            value=slope.value * 1000,
-            unit="per 1,000 steps",
-            low=slope.low * 1000,
-            high=slope.high * 1000,
-            definition="Least squares over the later half of the recent evaluations (from a quarter of the steps on); "
-            "the interval is widened where neighbours are alike.",
-            figure=figure,
-        )
-    ]
-    for gain, more in zip(gains, ("half as many", "as many"), strict=True):
-        found.append(
-            Evidence(
-                name=f"expected gain in {name} from {more} steps again",
-                value=gain.estimate.value,
-                low=gain.estimate.low,
-                high=gain.estimate.high,
-                definition="Power laws and exponentials with an asymptote, fitted from a quarter of the steps on and "
-                "weighted by how likely each is; the interval holds the doubt between and within them.",
-                figure=figure,
-            )
-        )
-    return found
-
-
-def _to_plan(series: Series, valid: Curve) -> list[Evidence]:
-    planned, recent = series.started.max_steps if series.started is not None else 0, recent_part(valid)
-    if planned <= recent.step[-1]:
-        return []
-    (gain,) = expect_gains(recent.step, recent.value, ends=(float(planned),), floor=recent.floor, least=0.0)
-    return [
-        Evidence(
-            name="expected gain in loss on the valid text from the steps still planned",
-            value=gain.estimate.value,
-            low=gain.estimate.low,
-            high=gain.estimate.high,
-            definition=f"As above, up to step {count(planned)}.",
-            figure="losses",
-        )
-    ]
-
-
-def _best(valid: Curve, bleu: Curve) -> list[Evidence]:
-    found = []
-    for name, curve, place, figure in (
-        ("step with the lowest loss on the valid text", valid, "argmin", "losses"),
-        ("step with the highest BLEU", bleu, "argmax", "bleu"),
-    ):
-        if len(curve):
-            best = int(getattr(curve.value, place)())
-            found.append(
-                Evidence(
-                    name=name,
-                    value=float(curve.step[best]),
-                    definition=f"Among the evaluations; it was {decimal(float(curve.value[best]))} there.",
-                    figure=figure,
-                )
-            )
-    return found
+        *gain_evidence(series, valid, bleu),
+    )

@@ -1,0 +1,119 @@
+"""What more steps would bring, as evidence: the gains that curves promise, their slopes and their best points."""
+
+from tandem.observe.finding import Evidence
+from tandem.observe.learning import Curve, recent_part, upside_down
+from tandem.observe.numbers import count, decimal, percent
+from tandem.observe.series.columns import Series
+from tandem.observe.statistics import Gain, expect_gains, slope_of
+
+__all__ = ["FEWEST", "MORE", "bleu_gains", "gain_evidence", "loss_gains", "relative_gain"]
+
+MORE = 1.5
+"""The question is what half as many steps again would bring."""
+TWICE = 2.0
+FEWEST = 4
+"""Evaluations from which a curve can be continued."""
+LOWEST_BLEU = -100.0
+
+
+def loss_gains(curve: Curve) -> tuple[Gain, ...]:
+    """By how much a loss falls over half as many steps again, and over as many again."""
+    return _gains(curve, least=0.0)
+
+
+def bleu_gains(curve: Curve) -> tuple[Gain, ...]:
+    """By how much BLEU rises over the same."""
+    return _gains(upside_down(curve), least=LOWEST_BLEU)
+
+
+def relative_gain(gain: Gain) -> str:
+    """A gain as a share of where the curve is, with its interval."""
+    value, low, high = (
+        percent(max(-1.0, number / gain.level)) if gain.level > 0 else "0 %"
+        for number in (gain.estimate.value, gain.estimate.low, gain.estimate.high)
+    )
+    return f"{value} (between {low} and {high})"
+
+
+def gain_evidence(series: Series, valid: Curve, bleu: Curve) -> list[Evidence]:
+    """Of both curves, where they have points enough: slope and gains; and the best step of each."""
+    found = []
+    if len(valid) >= FEWEST:
+        found += _of_curve("loss on the valid text", valid, loss_gains(valid), "losses")
+        found += _to_plan(series, valid)
+    if len(bleu) >= FEWEST:
+        found += _of_curve("BLEU", bleu, bleu_gains(bleu), "bleu")
+    return found + _best(valid, bleu)
+
+
+def _gains(curve: Curve, *, least: float) -> tuple[Gain, ...]:
+    recent = recent_part(curve)
+    ends = (MORE * recent.step[-1], TWICE * recent.step[-1])
+    return expect_gains(recent.step, recent.value, ends=ends, floor=recent.floor, least=least)
+
+
+def _of_curve(name: str, curve: Curve, gains: tuple[Gain, ...], figure: str) -> list[Evidence]:
+    late = max(3, len(recent_part(curve)) // 2 + 1)
+    slope = slope_of(curve.step[-late:], curve.value[-late:])
+    found = [
+        Evidence(
+            name=f"slope of {name}",
+            value=slope.value * 1000,
+            unit="per 1,000 steps",
+            low=slope.low * 1000,
+            high=slope.high * 1000,
+            definition="Least squares over the later half of the recent evaluations (from a quarter of the steps on); "
+            "the interval is widened where neighbours are alike.",
+            figure=figure,
+        )
+    ]
+    for gain, more in zip(gains, ("half as many", "as many"), strict=True):
+        found.append(
+            Evidence(
+                name=f"expected gain in {name} from {more} steps again",
+                value=gain.estimate.value,
+                low=gain.estimate.low,
+                high=gain.estimate.high,
+                definition="Power laws and exponentials with an asymptote, whole or broken off, fitted from a quarter "
+                "of the steps on and weighted by how likely each is; the interval holds the doubt between and "
+                "within them.",
+                figure=figure,
+            )
+        )
+    return found
+
+
+def _to_plan(series: Series, valid: Curve) -> list[Evidence]:
+    planned, recent = series.started.max_steps if series.started is not None else 0, recent_part(valid)
+    if planned <= recent.step[-1]:
+        return []
+    (gain,) = expect_gains(recent.step, recent.value, ends=(float(planned),), floor=recent.floor, least=0.0)
+    return [
+        Evidence(
+            name="expected gain in loss on the valid text from the steps still planned",
+            value=gain.estimate.value,
+            low=gain.estimate.low,
+            high=gain.estimate.high,
+            definition=f"As above, up to step {count(planned)}.",
+            figure="losses",
+        )
+    ]
+
+
+def _best(valid: Curve, bleu: Curve) -> list[Evidence]:
+    found = []
+    for name, curve, place, figure in (
+        ("step with the lowest loss on the valid text", valid, "argmin", "losses"),
+        ("step with the highest BLEU", bleu, "argmax", "bleu"),
+    ):
+        if len(curve):
+            best = int(getattr(curve.value, place)())
+            found.append(
+                Evidence(
+                    name=name,
+                    value=float(curve.step[best]),
+                    definition=f"Among the evaluations; it was {decimal(float(curve.value[best]))} there.",
+                    figure=figure,
+                )
+            )
+    return found

@@ -1,0 +1,107 @@
+"""The server's process: a port, an orderly end."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.applications import Starlette
+
+from tandem.errors import TandemError
+from tandem.serve.app import Service
+
+__all__ = ["Drain", "listen", "serve_app"]
+
+LAST_CALL_S = 1.0
+"""From the end of listening to the end of idle connections: what is on its way on one is still answered."""
+
+SPARE_S = 5.0
+"""Beyond the deadline of requests, for those that are being read."""
+
+BACKLOG = 1_024
+
+
+class Drain(uvicorn.Server):
+    """Ends on SIGTERM or Ctrl-C: takes no new connections, answers what was taken on, and is done."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """As uvicorn does, but the end that was asked for is no failure: the signal is not raised again."""
+        before = {
+            number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End in order: every answer from now on says that its connection is over."""
+        self._service.is_draining = True
+        for server in self.servers:
+            server.close()
+        until = asyncio.get_running_loop().time() + LAST_CALL_S
+        while self.server_state.connections and asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(0.02)
+        await super().shutdown(sockets)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket bound to an address; before models are loaded, since that takes longer than to see that it is taken."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as error:
+        raise TandemError(f"There is no address {host!r} here: take another --host.") from error
+    bound = socket.socket(family, kind, protocol)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind(address)
+    except OSError as error:
+        bound.close()
+        raise TandemError(
+            f"Cannot listen on {host} port {port} ({error.strerror}): take another --port, or --port 0 for a free one."
+        ) from error
+    return bound
+
+
+def serve_app(
+    app: Starlette,
+    service: Service,
+    bound: socket.socket,
+    *,
+    deadline_s: float,
+    on_start: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve until a signal asks for the end; `on_start` is called when the first request can come."""
+    config = uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        loop="asyncio",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        backlog=BACKLOG,
+        timeout_graceful_shutdown=round(deadline_s + SPARE_S),
+    )
+    server = Drain(config, service)
+
+    async def run() -> None:
+        serving = asyncio.create_task(server.serve(sockets=[bound]))
+        while not server.started and not serving.done():
+            await asyncio.sleep(0.01)
+        if server.started:
+            on_start()
+        await serving
+
+    asyncio.run(run())

@@ -1,0 +1,130 @@
+"""The command `tandem score`."""
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+import sacrebleu
+from typer.testing import CliRunner, Result
+
+from tandem.cli.app import app
+from tandem.errors import TandemError
+from tandem.translate.score import score
+
+REFERENCES = ["Der Hund läuft durch den Garten.", "Die Katze schläft.", "Wir lesen heute drei Bücher!"] * 8
+HYPOTHESES = ["Der Hund rennt durch den Garten.", "Die Katze schläft.", "Wir lesen drei Bücher!"] * 8
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    """Files with the lines above, and with a bad translation of them."""
+    bad = ["Ein Hund.", "Katze schläft die.", "drei Bücher"] * 8
+    for name, lines in (("hyp", HYPOTHESES), ("ref", REFERENCES), ("bad", bad)):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return tmp_path
+
+
+def run(*words: object, typed: str = "") -> Result:
+    return CliRunner().invoke(app, ["score", *map(str, words)], input=typed, catch_exceptions=False)
+
+
+def test_scores_are_those_of_an_evaluation_with_intervals_and_signatures(texts: Path) -> None:
+    found = json.loads(run(texts / "hyp", "--ref", texts / "ref", "--json").stdout)
+    before = score(HYPOTHESES, REFERENCES)
+    bleu, chrf = found["scores"]
+    assert found["sentences"] == 24
+    assert (bleu["score"], bleu["low"], bleu["high"]) == (before.bleu, before.bleu_low, before.bleu_high)
+    assert (bleu["signature"], chrf["signature"]) == (before.bleu_signature, before.chrf_signature)
+
+
+def test_translations_may_come_through_a_pipe(texts: Path) -> None:
+    piped = run("-", "--ref", texts / "ref", typed=(texts / "hyp").read_text(encoding="utf-8"))
+    assert piped.stdout == run(texts / "hyp", "--ref", texts / "ref").stdout
+    assert piped.stdout.splitlines()[0].startswith("BLEU ")
+
+
+def test_a_better_system_is_named_in_a_sentence_for_each_metric(texts: Path) -> None:
+    options = ("--ref", texts / "ref", "--metric", "ter,bleu", "--against")
+    told = run(texts / "bad", *options, texts / "hyp").stdout.splitlines()
+    assert [line.split()[0] for line in told[:2]] == ["BLEU", "TER"]
+    assert all(line.startswith(f"{texts / 'hyp'} is better than {texts / 'bad'} by ") for line in told[2:])
+    told = run(texts / "hyp", *options, texts / "hyp").stdout.splitlines()
+    assert all("not told apart" in line for line in told[2:])
+
+
+def test_lines_part_at_newlines_alone_and_empty_ones_count(tmp_path: Path) -> None:
+    (tmp_path / "hyp").write_bytes("ein\u2028Satz\r\n\nnoch einer\n".encode())
+    (tmp_path / "ref").write_bytes("ein\u2028Satz\n\nnoch einer".encode())
+    found = json.loads(run(tmp_path / "hyp", "--ref", tmp_path / "ref", "--metric", "chrf", "--json").stdout)
+    assert (found["sentences"], found["scores"][0]["score"]) == (3, 100.0)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "either --ref FILE"),
+        (["--ref", "ref", "--test-set", "wmt14", "--language-pair", "en-de"], "either --ref FILE"),
+        (["--test-set", "wmt14"], "together"),
+        (["--test-set", "wmt99", "--language-pair", "en-de"], "wmt99 is no test set"),
+        (["--test-set", "wmt14", "--language-pair", "en-ja"], "wmt14 has no en-ja"),
+        (["--test-set", "wmt14", "--language-pair", "german"], "no test set for 'german'"),
+        (["--ref", "short"], "24 translations but 1 references"),
+        (["--ref", "latin"], "Line 2 of latin is not UTF-8"),
+        (["--ref", "ref", "--metric", "blue"], "no metric 'blue'"),
+        (["--ref", "ref", "--tokenize", "no"], "no tokenizer 'no'"),
+        (["--ref", "ref", "--comet", "model"], "--src"),
+        (["--ref", "ref", "--against", "short"], "24 translations, but 1"),
+    ],
+)
+def test_what_cannot_be_scored_is_told_in_one_sentence(
+    words: list[str], sentence: str, texts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (texts / "short").write_text("eine Zeile\n")
+    (texts / "latin").write_bytes(b"gut\nschl\xe4ft\n")
+    monkeypatch.chdir(texts)
+    with pytest.raises(TandemError, match=sentence) as refused:
+        run("hyp", *words)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_test_set_is_read_from_sacrebleus_cache(
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = sacrebleu.DATASETS["wmt14"]
+    monkeypatch.setattr(type(held), "get_source_file", lambda _self, _pair: str(texts / "hyp"))
+    monkeypatch.setattr(type(held), "get_reference_files", lambda _self, _pair: [str(texts / "ref")])
+    by_name = run(texts / "hyp", "--test-set", "wmt14", "--language-pair", "en-de").stdout
+    assert by_name == run(texts / "hyp", "--ref", texts / "ref").stdout
+
+
+def test_a_test_set_that_cannot_be_fetched_is_told_with_the_cure(
+    texts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_self: object, _pair: str) -> str:
+        raise OSError("no route to host")
+
+    monkeypatch.setattr(type(sacrebleu.DATASETS["wmt14"]), "get_source_file", refuse)
+    with pytest.raises(TandemError, match=r"cannot be fetched \(no route to host\).*sacrebleu -t wmt14"):
+        run(texts / "hyp", "--test-set", "wmt14", "--language-pair", "en-de")
+
+
+def test_comet_that_is_not_installed_is_told(texts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tandem.translate.comet.find_spec", lambda _name: None)
+    with pytest.raises(TandemError, match="pip install unbabel-comet"):
+        run(texts / "hyp", "--ref", texts / "ref", "--src", texts / "ref", "--comet", "model")
+
+
+def test_comet_judges_source_translation_and_reference(texts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Judge:
+        def predict(self, rows: list[dict[str, str]], **_: object) -> SimpleNamespace:
+            assert rows[0] == {"src": REFERENCES[0], "mt": HYPOTHESES[0], "ref": REFERENCES[0]}
+            return SimpleNamespace(system_score=0.875)
+
+    comet = ModuleType("comet")
+    comet.__dict__.update(download_model=lambda name: f"/{name}", load_from_checkpoint=lambda _path: Judge())
+    monkeypatch.setitem(sys.modules, "comet", comet)
+    monkeypatch.setattr("tandem.translate.comet.find_spec", lambda _name: True)
+    told = run(texts / "hyp", "--ref", texts / "ref", "--src", texts / "ref", "--comet", "model")
+    assert "COMET 0.8750" in told.stdout

@@ -1,0 +1,67 @@
+"""A checkpoint is converted for the CPU once."""
+
+from pathlib import Path
+
+import pytest
+
+from tandem.export import cached, ctranslate2
+from tandem.export.cached import cached_conversion
+from tandem.export.ctranslate2 import Quantization, export_ctranslate2
+from tandem.export.verify import UnlikeError, Verified
+from tandem.lock import BusyError
+from tandem.progress import Progress, Silent
+from tandem.translate.exported import open_ctranslate2
+
+
+class Sayings(Silent):
+    """Progress that remembers what was said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+
+
+def test_the_first_time_is_said_and_the_second_takes_what_is_there(checkpoint: Path, tmp_path: Path) -> None:
+    first, second = Sayings(), Sayings()
+    folder = cached_conversion(checkpoint, cache=tmp_path, progress=first)
+    assert folder.is_relative_to(tmp_path)
+    assert len(first.said) == 1
+    assert first.said[0].startswith("Converted step-00000010 to int8 for CTranslate2")
+    before = (folder / "model.bin").stat().st_mtime_ns
+    assert cached_conversion(checkpoint, cache=tmp_path, progress=second) == folder
+    assert second.said == []
+    assert (folder / "model.bin").stat().st_mtime_ns == before
+    open_ctranslate2(folder, threads=1)
+
+
+def test_where_rounding_changes_too_much_all_digits_are_kept(
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def strict(verified: Verified, *, exact: bool) -> None:
+        if not exact:
+            raise UnlikeError(str(verified))
+
+    monkeypatch.setattr(ctranslate2, "refuse_unlike", strict)
+    folder = cached_conversion(checkpoint, cache=tmp_path)
+    # The second time nothing is tried again.
+    monkeypatch.setattr(cached, "export_ctranslate2", None)
+    assert cached_conversion(checkpoint, cache=tmp_path) == folder
+    assert [path.name for path in (tmp_path / "ctranslate2").iterdir()] == [folder.name]
+
+
+def test_another_process_that_converts_the_same_is_waited_for(
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[Path] = []
+
+    def busy(folder: Path, target: Path, *, quantization: Quantization, progress: Progress) -> Verified:
+        tries.append(target)
+        if len(tries) == 1:
+            raise BusyError("another is at it")
+        return export_ctranslate2(folder, target, quantization=quantization, progress=progress)
+
+    monkeypatch.setattr(cached, "export_ctranslate2", busy)
+    monkeypatch.setattr(cached, "BUSY_S", 0.0)
+    assert cached_conversion(checkpoint, cache=tmp_path) == tries[0] == tries[1]
