@@ -12,7 +12,7 @@ import typer
 
 from tandem.cli.hosts import Dir, Hosts, HostsOptions, HostTimeout, MinHosts, Nic, Port, Python, SshConfig
 from tandem.cli.paths import near
-from tandem.cli.training import How, make_ready, refuse_other_recipe, train_here
+from tandem.cli.training import How, make_ready, refuse_other_recipe, reporting, train_here
 from tandem.errors import TandemError
 
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ def _train_as_rank(recipe: "Recipe", run: Path, *, device: str, fit: bool, batch
                 stack.enter_context(redirect_stderr(StringIO()))
             if is_first:
                 make_ready(recipe, run, NullLog())
-        if speaks:
-            typer.echo(f"Training in {near(run)}; look at it with tandem watch {near(run)}.")
-        train_rank(run, recipe, Options(device=device, fit=fit, batch_tokens=batch_tokens))
+        with ExitStack() as stack:
+            if speaks:
+                typer.echo(f"Training in {near(run)}; look at it with tandem watch {near(run)}.")
+                stack.enter_context(reporting(recipe, run))
+            train_rank(run, recipe, Options(device=device, fit=fit, batch_tokens=batch_tokens))

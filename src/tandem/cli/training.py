@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tandem.observe.watch import WatchState
     from tandem.runlog.writer import RunLog
 
-__all__ = ["How", "make_ready", "newest_step", "refuse_other_recipe", "train_here"]
+__all__ = ["How", "make_ready", "newest_step", "refuse_other_recipe", "reporting", "train_here"]
 
 BUSY_S = 0.5
 _ON_HOSTS = "hosts.txt"
@@ -62,15 +62,15 @@ def train_here(recipe: "Recipe", run: Path, how: How) -> "WatchState":
 
     from tandem.launch.supervisor import Supervisor
     from tandem.lock import holding, using
-    from tandem.runlog.event import RunFinished
     from tandem.runlog.writer import open_host_log
 
     console = Console(highlight=False, soft_wrap=True)
-    with holding(run), _reporting(recipe, run):
+    with holding(run), ExitStack() as after:
         log = open_host_log(run, platform.node())
         reason = "interrupted"
+        story = _Story(log=log, recipe=recipe, on_begin=lambda: after.enter_context(reporting(recipe, run)))
         try:
-            with _crew(recipe, run, how, log) as crew, using(recipe.prepared_folder):
+            with _crew(recipe, run, how, story) as crew, using(recipe.prepared_folder):
                 supervisor = Supervisor(
                     crew,
                     log=log,
@@ -79,11 +79,11 @@ def train_here(recipe: "Recipe", run: Path, how: How) -> "WatchState":
                 )
                 state, signals = _follow(supervisor, run, console, how=how)
             reason = f"stopped by {signals[0].name}" if signals else "completed"
-        except TandemError as error:
+        except Exception as error:
             reason = f"failed: {error}"
             raise
         finally:
-            log.log(RunFinished(reason=reason))
+            story.end(reason)
             log.close()
     _show_end(run, state, console, how=how, is_stopped=bool(signals))
     if signals:
@@ -91,8 +91,31 @@ def train_here(recipe: "Recipe", run: Path, how: How) -> "WatchState":
     return state
 
 
+@dataclass(slots=True, kw_only=True)
+class _Story:
+    """What this call tells in the run's log: nothing where it never began, so that an old run stays as it was."""
+
+    log: "RunLog"
+    recipe: "Recipe"
+    on_begin: Callable[[], None]
+    _has_begun: bool = False
+
+    def begin(self, workers: int) -> None:
+        """The run begins, or goes on, with so many workers."""
+        _log_start(self.log, self.recipe, workers)
+        self._has_begun = True
+        self.on_begin()
+
+    def end(self, reason: str) -> None:
+        """The run ends."""
+        from tandem.runlog.event import RunFinished
+
+        if self._has_begun:
+            self.log.log(RunFinished(reason=reason))
+
+
 @contextmanager
-def _reporting(recipe: "Recipe", run: Path) -> Iterator[None]:
+def reporting(recipe: "Recipe", run: Path) -> Iterator[None]:
     """Keep the run's report up to date inside the block, and write it a last time after it."""
     from tandem.observe.report.keep import start_keeper
 
@@ -100,14 +123,13 @@ def _reporting(recipe: "Recipe", run: Path) -> Iterator[None]:
         yield
         return
     keeper = start_keeper(run)
-    try:
-        yield
-    finally:
-        keeper.finish()
+    yield
+    # After an error nobody waits: the last report is written when this process is gone.
+    keeper.finish()
 
 
 @contextmanager
-def _crew(recipe: "Recipe", run: Path, how: How, log: "RunLog") -> Iterator["Crew"]:
+def _crew(recipe: "Recipe", run: Path, how: How, story: _Story) -> Iterator["Crew"]:
     """All workers, with their data, ready to start."""
     from tandem.launch.hardware import choose_hardware
     from tandem.launch.local import LocalCrew
@@ -117,14 +139,14 @@ def _crew(recipe: "Recipe", run: Path, how: How, log: "RunLog") -> Iterator["Cre
     words += [] if how.batch_tokens is None else ["--batch-tokens", str(how.batch_tokens)]
 
     def prepare(workers: int) -> None:
-        _log_start(log, recipe, workers)
-        make_ready(recipe, run, log)
+        story.begin(workers)
+        make_ready(recipe, run, story.log)
 
     if how.hosts is not None:
         run.mkdir(parents=True, exist_ok=True)
         (run / _ON_HOSTS).write_text(shlex.join(how.hosts.words) + "\n")
         with crew_on_hosts(
-            recipe, run, how.hosts, device=how.device, words=words, log=log, prepare=prepare
+            recipe, run, how.hosts, device=how.device, words=words, log=story.log, prepare=prepare
         ) as crew:
             yield crew
         return

@@ -6,8 +6,10 @@ from typing import cast
 import pytest
 from rich.console import Console
 
-from tandem.cli.training import How, _follow, _patiently, _stopping
+from tandem.cli.training import How, _follow, _patiently, _stopping, train_here
+from tandem.config import load_recipe
 from tandem.data.prepared import Prepared
+from tandem.errors import TandemError
 from tandem.launch.supervisor import Supervisor
 from tandem.lock import BusyError
 
@@ -87,3 +89,17 @@ def test_data_that_another_run_prepares_is_waited_for(monkeypatch: pytest.Monkey
 
     assert cast(object, _patiently(prepare, said.append)) == "data"
     assert said == ["Waiting: It is being made."]
+
+
+def test_a_call_that_never_began_leaves_the_log_of_an_old_run_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise TandemError("There is no such device.")
+
+    monkeypatch.setattr("tandem.launch.hardware.choose_hardware", refuse)
+    recipe = load_recipe(Path(__file__).parents[3] / "recipes/demo.yaml").recipe
+    with pytest.raises(TandemError, match="no such device"):
+        train_here(recipe, tmp_path / "run", How())
+    assert not list((tmp_path / "run").rglob("*.jsonl"))
+    assert not (tmp_path / "run/report").exists()
