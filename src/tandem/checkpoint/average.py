@@ -10,6 +10,7 @@ from torch import Tensor
 from tandem.checkpoint.bundle import read_weights
 from tandem.checkpoint.layout import MODEL, RECIPE
 from tandem.checkpoint.listing import Scores, read_checkpoint_manifest, verify_files
+from tandem.checkpoint.target import refuse_target
 from tandem.checkpoint.write import Draft, write_checkpoint
 from tandem.errors import TandemError
 
@@ -18,6 +19,7 @@ __all__ = ["average_weights", "write_average"]
 
 def write_average(folders: Sequence[Path], target: Path) -> None:
     """Write the mean of several checkpoints as a bundle: it translates, but cannot be trained on."""
+    refuse_target(target)
     weights = average_weights(folders)
     manifest, _ = read_checkpoint_manifest(folders[-1], sizes=False)
     facts: Mapping[str, Any] = manifest.facts
@@ -42,7 +44,13 @@ def average_weights(folders: Sequence[Path]) -> dict[str, Tensor]:
         raise TandemError("There is nothing to average: name at least one checkpoint.")
     models = [read_weights(folder) for folder in folders]
     for folder, weights in zip(folders[1:], models[1:], strict=True):
-        _refuse_other(models[0], weights, where=f"{folders[0]} and {folder}")
+        where = f"{folders[0]} and {folder}"
+        _refuse_other(models[0], weights, where=where)
+        if _subword_checksums(folders[0]) != _subword_checksums(folder):
+            raise TandemError(
+                f"{where} have different subword models, so the same weight means other pieces: average checkpoints of "
+                "one run."
+            )
     return {name: _mean([weights[name] for weights in models]) for name in models[0]}
 
 
@@ -54,6 +62,12 @@ def _refuse_other(first: Mapping[str, Tensor], other: Mapping[str, Tensor], *, w
                 f"{where} hold different models ({name} is {shapes[0]} and {shapes[1]}): "
                 "average checkpoints of one run."
             )
+
+
+def _subword_checksums(folder: Path) -> list[str]:
+    manifest, _ = read_checkpoint_manifest(folder, sizes=False)
+    facts: Mapping[str, Any] = manifest.facts
+    return [manifest.files[name].sha256 for name in facts["subword"]["models"]]
 
 
 def _mean(weights: Sequence[Tensor]) -> Tensor:

@@ -140,7 +140,12 @@ def _refuse_inexact(folder: Path, tensors: Mapping[str, Tensor], section: ModelS
         )
     for name in POSITIONS:
         table = tensors.get(name)
-        if table is None or not _are_our_waves(table, section):
+        if table is None:
+            raise TandemError(
+                f"{folder / MODEL} has no position table ({name}), so its waves are those of transformers, which "
+                "differ from ours: only a model with our waves in its file, as tandem export writes it, can be read."
+            )
+        if not _are_our_waves(table, section):
             raise TandemError(
                 f"{folder / MODEL} has other position waves than ours ({name}): it cannot be read exactly."
             )

@@ -32,6 +32,9 @@ from tandem.errors import TandemError
 
 __all__ = ["app", "main"]
 
+GO_ON = frozenset({"data", "demo", "lab", "launch", "resume", "train"})
+"""Commands that take up what an earlier call has finished."""
+
 app = typer.Typer(
     name="tandem",
     help="Trains translation models across machines, and tells the truth about the run.",
@@ -99,7 +102,12 @@ def main() -> None:
         )
         sys.exit(1)
     except _Interrupted:
-        sys.stderr.write("\ninterrupted: what is finished is kept; run the same command to go on.\n")
+        goes_on = sys.argv[1:2] and sys.argv[1] in GO_ON
+        sys.stderr.write(
+            "\ninterrupted: what is finished is kept; run the same command to go on.\n"
+            if goes_on
+            else "\nStopped.\n"
+        )
         sys.exit(130)
     finally:
         signal.signal(signal.SIGINT, before)

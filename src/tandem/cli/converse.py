@@ -1,5 +1,6 @@
 """Sentences typed by a person, each answered at once."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -39,8 +40,10 @@ def converse(
 
 
 def _maybe_typed() -> str | None:
+    is_shown = sys.stdin.isatty() and sys.stdout.isatty()
     try:
-        return input("> ")
+        # Elsewhere than in a terminal it would stand among the translations.
+        return input("> " if is_shown else "")
     except EOFError:
         typer.echo(err=True)
         return None

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tandem.errors import TandemError
@@ -31,9 +32,11 @@ def choose_format(asked: Format | None, *, scores: bool, details: bool, best: in
     return "tsv" if scores or best > 1 else "text"
 
 
-def build_writer(kind: Format) -> Write:
-    """What makes lines of a translation."""
-    return {"text": _text, "tsv": _columns, "json": _json}[kind]
+def build_writer(kind: Format, *, tokens: bool = False, alignment: bool = False) -> Write:
+    """What makes lines of a translation; JSON with pieces' scores and alignment where they were asked for."""
+    json_lines = partial(_json, tokens=tokens, alignment=alignment)
+    writers: dict[Format, Write] = {"text": _text, "tsv": _columns, "json": json_lines}
+    return writers[kind]
 
 
 def _text(translation: "Translation", _: int) -> Iterator[str]:
@@ -45,18 +48,21 @@ def _columns(translation: "Translation", number: int) -> Iterator[str]:
         yield "\t".join([str(number), str(rank), f"{each.score:.4f}", each.text.replace("\t", " ")])
 
 
-def _json(translation: "Translation", number: int) -> Iterator[str]:
-    yield json.dumps({"line": number, **_described(translation)}, ensure_ascii=False)
+def _json(translation: "Translation", number: int, *, tokens: bool, alignment: bool) -> Iterator[str]:
+    described = _described(translation, tokens=tokens, alignment=alignment)
+    yield json.dumps({"line": number, **described}, ensure_ascii=False)
 
 
-def _described(translation: "Translation") -> dict[str, Any]:
+def _described(translation: "Translation", *, tokens: bool, alignment: bool) -> dict[str, Any]:
     # JSON has no infinity, which says that the model gave no translation.
     score = translation.score if math.isfinite(translation.score) else None
     described: dict[str, Any] = {"text": translation.text, "score": score, "pieces": translation.pieces}
-    if translation.tokens:
+    if tokens:
         described["tokens"] = [[token.text, token.score] for token in translation.tokens]
-    if translation.alignment:
+    if alignment:
         described["alignment"] = [[link.source, link.target] for link in translation.alignment]
     if translation.others:
-        described["others"] = [_described(each) for each in translation.others]
+        described["others"] = [
+            _described(each, tokens=tokens, alignment=alignment) for each in translation.others
+        ]
     return described

@@ -90,19 +90,28 @@ def tensorboard(
 
 @app.command("huggingface")
 def huggingface(
-    folder: Annotated[Path, typer.Argument(help="A model that save_pretrained wrote, or tandem export.")],
+    folder: Annotated[
+        Path, typer.Argument(help="A model that tandem export wrote, or one with the same waves and no bias.")
+    ],
     target: Annotated[Path, typer.Argument(help="The folder to make; tandem translate takes it.")],
     *,
     languages: Annotated[str, typer.Option(help="What it translates from and into.")] = "en-de",
 ) -> None:
-    """Read a model in Hugging Face's format (Marian, Pegasus), to translate with it or to train it further."""
+    """Read a model in Hugging Face's format that Tandem exported, to translate with it or to train it further.
+
+    Other Marian and Pegasus models come back only if their files hold the same position waves and a final_logits_bias
+    of zero; OPUS-MT models do not.
+    """
     from tandem.cli.bars import Bars
     from tandem.export.from_huggingface import import_huggingface
 
     source, _, into = languages.partition("-")
     with Bars() as progress:
         import_huggingface(folder, target, languages=(source, into), progress=progress)
-    typer.echo(f"{near(target)} translates; train it further with train.start_from={near(target)}")
+    typer.echo(f"{near(target)} translates.")
+    joint = target / "subword.model"
+    if joint.is_file():
+        typer.echo(f"train it further with: train.start_from={near(target)} subword.model={near(joint)}")
 
 
 def _name(source: Path) -> str:

@@ -2,6 +2,7 @@
 
 # Imports wait until the command runs, so that --help answers at once.
 
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,11 +29,18 @@ class ReportCommand(TyperCommand):
 
 
 def _completed(words: list[str]) -> list[str]:
-    completed = []
-    for word, after in zip(words, [*words[1:], None], strict=True):
-        alone = after is None or (after.startswith("-") and after != TO_TERMINAL)
-        completed.append(f"{word}={HERE}" if word in OPTIONAL and alone else word)
-    return completed
+    """Give options an empty value that stand alone, or before the only word that can be the run."""
+    values = {
+        number + 1
+        for number, (word, after) in enumerate(pairwise(words))
+        if word in OPTIONAL and (after == TO_TERMINAL or not after.startswith("-"))
+    }
+    if not any(number not in values and not word.startswith("-") for number, word in enumerate(words)):
+        values -= set([number for number in values if Path(words[number]).is_dir()][-1:])
+    return [
+        f"{word}={HERE}" if word in OPTIONAL and number + 1 not in values else word
+        for number, word in enumerate(words)
+    ]
 
 
 def report(
@@ -41,7 +49,7 @@ def report(
     html: Annotated[
         str | None,
         typer.Option(
-            metavar="[FILE]", help="Write one self-contained page; RUN/report/report.html if not named."
+            metavar="[FILE|-]", help="Write one self-contained page; RUN/report/report.html if not named."
         ),
     ] = None,
     as_json: Annotated[
@@ -59,37 +67,37 @@ def report(
     from tandem.observe.report.files import document_text, write_text
     from tandem.observe.report.html import report_page
     from tandem.observe.report.markdown import report_markdown
+    from tandem.observe.visible import visible
     from tandem.runlog.layout import RunLayout
 
     told = _read(run)
-    wrote: list[Path] = []
+    wrote: list[str] = []
 
-    def put(place: str, content: str) -> None:
-        if place in (HERE, TO_TERMINAL):
+    def put(place: str, content: bytes) -> None:
+        if place == TO_TERMINAL:
             typer.echo(content, nl=False)
         else:
-            write_text(Path(place), content.encode())
-            wrote.append(Path(place))
+            write_text(Path(place), content)
+            wrote.append(place)
 
     if as_json is not None:
-        put(as_json, document_text(told))
+        put(as_json or TO_TERMINAL, document_text(told).encode())
     if markdown is not None:
-        put(markdown, report_markdown(told))
+        put(markdown or TO_TERMINAL, report_markdown(told).encode())
     if html is not None:
-        page = Path(html) if html else RunLayout(run).report / "report.html"
-        write_text(page, report_page(told))
-        wrote.append(page)
+        put(html or str(RunLayout(run).report / "report.html"), report_page(told))
     if html is None and as_json is None and markdown is None:
         _show(told)
-    for path in wrote:
-        typer.echo(f"wrote {path}", err=True)
+    for place in wrote:
+        typer.echo(f"wrote {visible(place)}", err=True)
 
 
 def _read(run: Path) -> "Report":
     from tandem.cli.bars import Bars
     from tandem.observe.report.gather import read_report
+    from tandem.observe.visible import visible
 
-    with Bars() as bars, bars.bar(f"Reading {run.name}", total=100, unit="%") as bar:
+    with Bars() as bars, bars.bar(f"Reading {visible(run.name)}", total=100, unit="%") as bar:
         done = 0
 
         def advance(share: float) -> None:

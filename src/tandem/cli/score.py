@@ -127,18 +127,25 @@ def _print(
     names: tuple[str, str],
 ) -> None:
     for each in found:
-        typer.echo(
-            f"{NAMES[each.metric]:<4} {each.score:6.2f}  ({each.low:.2f} to {each.high:.2f})  {each.signature}"
-        )
+        typer.echo(f"{NAMES[each.metric]:<4} {each.score:6.2f}  ({_interval(each)})  {each.signature}")
     if comet is not None:
         typer.echo(f"COMET {comet:.4f}")
     for pair in compared:
         typer.echo(_sentence(pair, *names))
 
 
+def _interval(each: "Measured") -> str:
+    if each.low is None or each.high is None:
+        return "too few sentences for an interval"
+    return f"{each.low:.2f} to {each.high:.2f}"
+
+
 def _sentence(pair: "Compared", first: str, second: str) -> str:
     name = NAMES[pair.metric]
-    figures = f"{name} {pair.first:.2f} and {pair.second:.2f}, p = {pair.chance:.3f}"
+    figures = f"{name} {pair.first:.2f} and {pair.second:.2f}"
+    if pair.chance is None:
+        return f"{first} and {second}: too few sentences to tell which is better by {name} ({figures})."
+    figures += f", p = {pair.chance:.3f}"
     if not pair.is_told_apart:
         return f"{first} and {second} are not told apart by {name}: chance makes such a difference too ({figures})."
     better, worse = (first, second) if pair.is_better else (second, first)
@@ -155,6 +162,11 @@ def _print_json(
         held["comet"] = comet
     if compared:
         held["compared"] = [
-            {**asdict(pair), "told_apart": pair.is_told_apart, "better": pair.is_better} for pair in compared
+            {
+                **asdict(pair),
+                "told_apart": None if pair.chance is None else pair.is_told_apart,
+                "better": pair.is_better,
+            }
+            for pair in compared
         ]
     typer.echo(json.dumps(held, indent=2))

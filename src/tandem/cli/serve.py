@@ -2,12 +2,14 @@
 
 # Imports wait until a command runs, so that --help answers at once.
 
+import os
 import re
+import sys
 from collections.abc import Sequence
 from ipaddress import ip_address
 from pathlib import Path
 from socket import socket
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
@@ -23,6 +25,8 @@ __all__ = ["name_models", "serve"]
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+")
+
+MOST_DEADLINE_S = 3_600.0
 
 WARM_UP = "Hello."
 """Translated once before the first request: what a model lacks shows then."""
@@ -54,7 +58,9 @@ def serve(
         typer.Option(help="Origin whose pages may use the API, as https://example.org; may be repeated."),
     ] = None,
     queue: Annotated[int, typer.Option(min=1, help="Lines that may wait for a model.")] = 2_000,
-    deadline: Annotated[float, typer.Option(min=0.1, help="Seconds that a request may take.")] = 30.0,
+    deadline: Annotated[
+        float, typer.Option(min=0.1, max=MOST_DEADLINE_S, help="Seconds that a request may take.")
+    ] = 30.0,
     most_characters: Annotated[int, typer.Option(min=1, help="Characters of a request.")] = 20_000,
     most_sentences: Annotated[int, typer.Option(min=1, help="Lines of a request.")] = 500,
     engine: Annotated[
@@ -111,9 +117,18 @@ def _serve(
         deadline_s=limits.deadline_s,
         on_start=lambda: _say(f"Translating at {address}"),
     )
-    if service.unanswered:
-        raise TandemError(f"The server ended before {service.unanswered:,} requests were answered.")
-    _say("Ended: every request that was taken on is answered.")
+    _leave(service.unanswered)
+
+
+def _leave(unanswered: int) -> NoReturn:
+    """End at once: an ordinary exit would wait for translations that nobody waits for any more."""
+    if unanswered:
+        _say(f"error: The server ended before {unanswered:,} requests were answered.")
+    else:
+        _say("Ended: every request that was taken on is answered.")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1 if unanswered else 0)
 
 
 def _open(name: str, path: Path, *, engine: "EngineName", device: str, threads: int | None) -> "ServedModel":

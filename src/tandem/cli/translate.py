@@ -120,7 +120,8 @@ def translate(
         tokens=tokens,
         alignment=alignment,
     )
-    write = build_writer(choose_format(kind, scores=scores, details=tokens or alignment, best=best))
+    chosen = choose_format(kind, scores=scores, details=tokens or alignment, best=best)
+    write = build_writer(chosen, tokens=tokens, alignment=alignment)
     with Bars() as bars:
         opened = load_translator(
             model,

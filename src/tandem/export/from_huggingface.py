@@ -12,6 +12,7 @@ from tandem.artefact import JsonValue
 from tandem.checkpoint.huggingface import is_huggingface, open_huggingface, read_config, read_model
 from tandem.checkpoint.layout import MODEL, RECIPE
 from tandem.checkpoint.listing import Scores
+from tandem.checkpoint.target import refuse_target
 from tandem.checkpoint.write import Draft, write_checkpoint
 from tandem.config import ModelSection, Recipe, recipe_yaml
 from tandem.data.subword.model import SentencePieceModel, padded
@@ -27,6 +28,7 @@ def import_huggingface(
     folder: Path, target: Path, *, languages: tuple[str, str], progress: Progress = SILENT
 ) -> None:
     """Write the model of a local folder as a bundle; of what we exported, the recipe knows the languages better."""
+    refuse_target(target)
     with progress.bar(f"importing {folder.name}"):
         draft = _ours(folder) if is_huggingface(folder) else _marian(folder, languages)
         write_checkpoint(target, draft)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tandem.artefact import Build, building
+from tandem.checkpoint.target import refuse_target
 from tandem.progress import SILENT, Progress
 
 __all__ = ["exporting"]
@@ -16,6 +17,7 @@ def exporting(
     target: Path, *, kind: str, version: int, fingerprint: str, progress: Progress = SILENT
 ) -> Iterator[Build]:
     """Build a folder; where the block fails or is interrupted, nothing of it is left, not even beside its place."""
+    refuse_target(target)
     with building(target, kind=kind, version=version, fingerprint=fingerprint, progress=progress) as build:
         try:
             _clear(build.path)

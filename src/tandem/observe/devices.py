@@ -8,7 +8,7 @@ import numpy as np
 from tandem.observe.exchange import Exposure
 from tandem.observe.series.columns import HostSamples, Series
 
-__all__ = ["Gauges", "flops_utilisation", "read_gauges", "tokens_per_s"]
+__all__ = ["Gauges", "device_name", "flops_utilisation", "read_gauges", "tokens_per_s"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +23,13 @@ class Gauges:
     """Share of the power limit."""
     throttled: float
     """Share of samples in which the clock was held down."""
+
+
+def device_name(series: Series) -> str:
+    """`cpu`, or the name of the GPU; empty where the log does not tell, as that of rank 0 that is lost."""
+    if series.started is not None and series.started.device:
+        return series.started.device
+    return next((each.device for each in series.devices if each.device), "")
 
 
 def tokens_per_s(series: Series, exposure: Exposure) -> float:

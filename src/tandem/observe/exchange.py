@@ -96,12 +96,19 @@ class Exposure:
     @property
     def is_starved(self) -> bool:
         """Whether the reader sets the pace: a faster network would only make ranks wait longer for data."""
-        return self.split.reader.batch_s >= STARVED * self.step_s
+        return self.split.reader.is_shown and self.split.reader.batch_s >= STARVED * self.step_s
 
     @property
     def saved_s(self) -> float:
         """What a network that takes no time would save: its cost, or until the reader of data sets the pace."""
-        return 0.0 if self.is_starved else min(self.network_s, self.step_s - self.split.reader.batch_s)
+        if self.is_starved:
+            return 0.0
+        return self.least_saved_s if self.split.reader.is_shown else self.network_s
+
+    @property
+    def least_saved_s(self) -> float:
+        """The same, if readers that were seen late work ahead and are as slow as those waits make them."""
+        return min(self.network_s, max(0.0, self.step_s - self.split.reader.batch_s))
 
     @property
     def is_data_late(self) -> bool:
@@ -115,12 +122,22 @@ class Exposure:
 
 
 def host_count(series: Series) -> int:
-    """How many hosts took part; 0 where it is not known."""
+    """How many hosts took part, at least; 0 where it is not known, nor whether there were several."""
     if series.imported is not None:
         told = series.imported.facts.get("hosts", 0)
         return int(told) if isinstance(told, int | float) else 0
-    rounds = [len(mark.event.hosts) for mark in series.marks if isinstance(mark.event, RoundStarted)]
-    return max([len({host for host in series.ranks.hosts if host}), *rounds[-1:]])
+    rounds = [mark.event for mark in series.marks if isinstance(mark.event, RoundStarted)][-1:]
+    started, named = series.started, series.ranks.hosts
+    ranks = started.ranks if started is not None else len(named)
+    seen = max(
+        len({host for host in named if host}),
+        len(set(started.checkpoint_hosts)) if started is not None else 0,
+        *(len(each.hosts) for each in rounds),
+    )
+    # A rank without a log may have been on another host, unless the round says where all of them were.
+    is_whole = len(named) >= ranks and all(named[:ranks])
+    is_told = any(sum(each.workers.values()) >= ranks for each in rounds)
+    return seen if seen > 1 or is_whole or is_told else 0
 
 
 def measure_exchange(series: Series) -> Exposure | None:

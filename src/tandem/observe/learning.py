@@ -17,6 +17,7 @@ __all__ = [
     "divergence",
     "gap_curve",
     "is_stuck",
+    "least_noise",
     "probe_curve",
     "recent_part",
     "rise_of",
@@ -136,9 +137,14 @@ def training_rise(series: Series, step: float) -> float:
 
 
 def rise_of(curve: Curve) -> Rise:
-    """How far a loss lies above its lowest point; a short curve is taken to have some noise that it cannot show."""
+    """How far a loss lies above its lowest point."""
+    return measure_rise(curve.value, floor=least_noise(curve))
+
+
+def least_noise(curve: Curve) -> float:
+    """Of a loss: a short curve is taken to have some noise that it cannot show."""
     hidden = next((noise for fewer, noise in HIDDEN_NOISE if len(curve) < fewer), 0.0)
-    return measure_rise(curve.value, floor=max(curve.floor, hidden * float(np.abs(curve.value).min())))
+    return max(curve.floor, hidden * float(np.abs(curve.value).min()))
 
 
 def divergence(series: Series) -> str:

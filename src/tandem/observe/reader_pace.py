@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tandem.observe.statistics import slope_of
+from tandem.observe.statistics import Estimate, slope_of
 
 __all__ = ["ReaderPace", "reader_pace"]
 
@@ -30,7 +30,9 @@ class ReaderPace:
     """What the slowest reader needs for a step."""
 
     batch_s: float
-    """Mean time for what a rank takes in a step: no step can be shorter for long. 0 where it does not show."""
+    """Mean time for what a rank takes in a step, if its reader works ahead; 0 where it does not, or is never behind."""
+    is_shown: bool
+    """Whether it does work ahead and is behind often: then no step can be shorter for long."""
     late: float
     """Share of the steps in which some rank waited for data."""
 
@@ -44,22 +46,35 @@ def reader_pace(data: Short, whole: Short, *, is_next: Flags) -> ReaderPace:
     late = data > NOTABLE_WAIT * whole
     share = float(late.any(axis=0).mean())
     follows = late[:, :-1] & is_next
-    rest, again = (whole - data)[:, :-1], late[:, 1:]
-    wait = np.where(again, data[:, 1:], 0.0)
-    ranks = [rank for rank, each in enumerate(follows) if each.sum() >= FEWEST_WAITS]
-    if share < OFTEN or not ranks:
-        return ReaderPace(batch_s=0.0, late=share)
-    x, y = (
-        np.concatenate([side[rank, follows[rank]] - side[rank, follows[rank]].mean() for rank in ranks])
-        for side in (rest, wait)
-    )
-    # A longer step shortens only those waits that there are.
-    slope = slope_of(x.astype(np.float64), y.astype(np.float64))
-    if not (slope.high < 0 and slope.value <= FOLLOWING * float(again[follows].mean())):
-        return ReaderPace(batch_s=0.0, late=share)
+    rest, wait = (whole - data)[:, :-1], np.where(late[:, 1:], data[:, 1:], 0.0)
+    pairs = [
+        (rest[rank, each], wait[rank, each])
+        for rank, each in enumerate(follows)
+        if each.sum() >= FEWEST_WAITS
+    ]
+    if not pairs:
+        return ReaderPace(batch_s=0.0, is_shown=False, late=share)
+    slope = _slope(pairs)
+    if slope.low > FOLLOWING:
+        return ReaderPace(batch_s=0.0, is_shown=False, late=share)
     least = NOTABLE_WAIT * float(whole.mean())
-    found = [_mean_batch(rest[rank, follows[rank]], wait[rank, follows[rank]], least=least) for rank in ranks]
-    return ReaderPace(batch_s=max(found), late=share)
+    return ReaderPace(
+        batch_s=max(_mean_batch(*pair, least=least) for pair in pairs),
+        is_shown=share >= OFTEN and slope.high < 0 and slope.value <= FOLLOWING,
+        late=share,
+    )
+
+
+def _slope(pairs: list[tuple[Short, Short]]) -> Estimate:
+    """Of waits on the steps before, within ranks; a longer step shortens only those waits that there are."""
+    x, y = (
+        np.concatenate([each - each.mean() for each in side]).astype(np.float64)
+        for side in zip(*pairs, strict=True)
+    )
+    again = float(np.mean(np.concatenate([wait for _, wait in pairs]) > 0))
+    found = slope_of(x, y / max(again, 1.0 / len(y)))
+    # Steps that are all alike tell nothing.
+    return found if np.isfinite(found.value) else Estimate(value=0.0, low=-np.inf, high=np.inf)
 
 
 def _mean_batch(rest: Short, wait: Short, *, least: float) -> float:

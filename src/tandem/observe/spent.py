@@ -62,7 +62,9 @@ def spend(series: Series) -> Spent:
     durations, steady, behind = series.steps.duration_s, steady_steps(series), steps_behind(series)
     pace = float(np.median(durations[steady])) if steady.any() else 0.0
     # Imported points that stand for many steps have no time where an evaluation lies among these.
-    durations = np.nan_to_num(durations, nan=pace if series.imported is not None else 0.0)
+    durations = np.nan_to_num(
+        durations, nan=pace if series.imported is not None else 0.0, posinf=0.0, neginf=0.0
+    )
     excess = float((np.maximum(0.0, durations - pace) * behind)[~steady].sum()) if steady.any() else 0.0
     training = float((durations * behind).sum()) - excess
     evaluation = float(np.nansum([each.duration_s for each in series.evaluations]))

@@ -45,19 +45,20 @@ class ApiKeys:
 def read_keys(path: Path) -> ApiKeys:
     """The keys in a file, one a line; lines that begin with # are comments."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise TandemError(f"{path} is not UTF-8: write one API key a line.") from error
-    keys = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    lines = enumerate(map(str.strip, text.splitlines()), start=1)
+    keys = {number: line for number, line in lines if line and not line.startswith("#")}
     if not keys:
         raise TandemError(f"{path} holds no API key: write one a line.")
-    for number, line in enumerate(lines, start=1):
-        if line.strip() in keys and len(line.strip()) < LEAST_CHARACTERS:
+    for number, key in keys.items():
+        if len(key) < LEAST_CHARACTERS:
             raise TandemError(
                 f"The API key in line {number} of {path} is short enough to be guessed: "
                 f"take at least {LEAST_CHARACTERS} characters."
             )
-    return ApiKeys(keys)
+    return ApiKeys(keys.values())
 
 
 def _digest(key: str) -> bytes:

@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 
-__all__ = ["MOST_BEAM", "MOST_BEST", "Limits"]
+__all__ = ["MOST_BEAM", "MOST_BEST", "MOST_FIELDS", "MOST_LINE_CHARACTERS", "Limits"]
 
-MOST_BEAM = 32
-MOST_BEST = 16
+MOST_BEAM = 8
+MOST_BEST = 8
+MOST_LINE_CHARACTERS = 5_000
+"""A line is in one batch, for which all others wait."""
+MOST_FIELDS = 100
 
 ESCAPED_BYTES = 12
 """A character of JSON that is written as two \\uXXXX."""

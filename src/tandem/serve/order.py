@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from tandem.serve.catalogue import Catalogue
-from tandem.serve.limits import MOST_BEAM, MOST_BEST, Limits
+from tandem.serve.limits import MOST_BEAM, MOST_BEST, MOST_FIELDS, MOST_LINE_CHARACTERS, Limits
 from tandem.serve.refusal import Refusal
 from tandem.serve.served import ServedModel
 from tandem.translate.penalty import LengthPenalty
@@ -126,6 +126,9 @@ def checked(shape: type[Shape], fields: dict[str, Any]) -> Shape:
 
 def build_order(fields: dict[str, Any], catalogue: Catalogue, limits: Limits) -> Order:
     """What the fields of a body ask for."""
+    if len(fields) > MOST_FIELDS:
+        raise Refusal(422, f"There are {len(fields):,} fields; /openapi.json lists those there are.")
+    _check_list("q" if "q" in fields else "text", fields, limits)
     if "q" in fields:
         return _libre_order(checked(LibreRequest, fields), catalogue, limits)
     asked = checked(TranslateRequest, fields)
@@ -137,6 +140,20 @@ def build_order(fields: dict[str, Any], catalogue: Catalogue, limits: Limits) ->
     )
     wish = replace(model.wish, beam=beam, best=asked.best, penalty=penalty, alignment=asked.alignment)
     return Order(texts=texts, is_one=isinstance(asked.text, str), is_libre=False, model=model, wish=wish)
+
+
+def _check_list(name: str, fields: dict[str, Any], limits: Limits) -> None:
+    """Refuse at the first fault of a long list; pydantic would describe each."""
+    given = fields.get(name)
+    if not isinstance(given, list):
+        return
+    if len(given) > limits.sentences:
+        raise Refusal(
+            413,
+            f"There are {len(given):,} texts, but a request may have {limits.sentences:,} lines: send it in parts.",
+        )
+    if not all(isinstance(text, str) for text in given):
+        raise Refusal(422, f"{name} is wrong: a list may hold texts only.")
 
 
 def _libre_order(asked: LibreRequest, catalogue: Catalogue, limits: Limits) -> Order:
@@ -168,10 +185,17 @@ def _texts(given: str | list[str], limits: Limits) -> tuple[str, ...]:
             f"There are {characters:,} characters, but a request may have {limits.characters:,}: "
             "send it in parts.",
         )
-    lines = sum(len(split_lines(text)) for text in texts)
-    if lines > limits.sentences:
+    lengths = [len(line) for text in texts for line in split_lines(text)]
+    if len(lengths) > limits.sentences:
         raise Refusal(
-            413, f"There are {lines:,} lines, but a request may have {limits.sentences:,}: send it in parts."
+            413,
+            f"There are {len(lengths):,} lines, but a request may have {limits.sentences:,}: send it in parts.",
+        )
+    if max(lengths, default=0) > MOST_LINE_CHARACTERS:
+        raise Refusal(
+            413,
+            f"A line has {max(lengths):,} characters, but one may have {MOST_LINE_CHARACTERS:,}: "
+            "break it between sentences.",
         )
     return tuple(texts)
 

@@ -5,6 +5,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 import uvicorn
 from starlette.applications import Starlette
@@ -32,15 +33,14 @@ class Drain(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """As uvicorn does, but the end that was asked for is no failure: the signal is not raised again."""
-        before = {
-            number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)
-        }
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        """Ask for the end on a signal; those that come later, up to the end of the process, change nothing."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self.handle_exit)
+        yield
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002  (uvicorn's)
+        """End in order, however often it is asked."""
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End in order: every answer from now on says that its connection is over."""
@@ -81,7 +81,10 @@ def serve_app(
     deadline_s: float,
     on_start: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve until a signal asks for the end; `on_start` is called when the first request can come."""
+    """Serve until a signal asks for the end; `on_start` is called when the first request can come.
+
+    The process is to end then: signals stay without effect.
+    """
     config = uvicorn.Config(
         app,
         http="h11",

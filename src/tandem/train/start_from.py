@@ -36,10 +36,14 @@ def _take(model: Path, learner: Learner, subword: Subword) -> None:
     folder = find_bundle(model)
     bundle = open_bundle(folder)
     if bundle.subword.fingerprint != subword.fingerprint:
-        raise TandemError(
-            f"train.start_from has other pieces than the data ({folder}): prepare the data with its pieces, "
-            f"subword.model={folder / 'subword.model'}."
+        joint = folder / "subword.model"
+        cure = (
+            f"prepare the data with its pieces, subword.model={joint}"
+            if joint.is_file()
+            else "it does not have one subword model for both languages, so it can be trained further only on the data "
+            "that it was trained on"
         )
+        raise TandemError(f"train.start_from has other pieces than the data ({folder}): {cure}.")
     _refuse_other(learner.weights(), bundle.weights, folder)
     weights = {name: tensor.float() for name, tensor in bundle.weights.items()}
     # Where averages translate, the weights themselves begin there too.

@@ -77,11 +77,20 @@ def _found(text: str, given: str, start: int) -> Iterator[Span]:
     place = 0
     for word in text.split():
         place = text.index(word, place)
-        at = given.find(word, start, start + len(word) + SEARCHED_CHARACTERS)
+        at = _find_word(word, given, start)
         if at >= 0:
             yield place, at
             start = at + len(word)
         place += len(word)
+
+
+def _find_word(word: str, given: str, start: int) -> int:
+    """Where a word begins that is not the end of another; -1 where it is not near."""
+    end = start + len(word) + SEARCHED_CHARACTERS
+    at = given.find(word, start, end)
+    while at > start and _goes_on(given[at - 1]) and _goes_on(given[at]):
+        at = given.find(word, at + 1, end)
+    return at
 
 
 def _word_start(text: str, place: int) -> int:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tandem.errors import TandemError
-from tandem.translate.measure import Metric, Rules, count
-from tandem.translate.score import TRIALS, drawn_sums
+from tandem.translate.measure import Counted, Metric, Rules, count
+from tandem.translate.score import FEWEST, TRIALS, drawn_sums
 
 __all__ = ["CHANCE", "Compared", "compare"]
 
@@ -22,14 +22,17 @@ class Compared:
     metric: Metric
     first: float
     second: float
-    chance: float
-    """How often chance alone makes such a difference (the p-value), by paired bootstrap of the sentences."""
+    chance: float | None
+    """How often chance alone makes such a difference (the p-value), by paired bootstrap of the sentences.
+
+    None where they are too few to tell.
+    """
     signature: str
 
     @property
     def is_told_apart(self) -> bool:
         """Whether the difference is more than chance."""
-        return self.first != self.second and self.chance < CHANCE
+        return self.chance is not None and self.first != self.second and self.chance < CHANCE
 
     @property
     def is_better(self) -> bool:
@@ -53,15 +56,19 @@ def compare(
         )
     one, other = (count(metric, text, references, rules=rules or Rules()) for text in (first, second))
     scores = [one.scores(each.counts.sum(axis=0, keepdims=True)).item() for each in (one, other)]
-    drawn = np.concatenate(
-        [one.scores(sums) - one.scores(others) for sums, others in drawn_sums([one.counts, other.counts])]
-    )
-    # Were there no difference, draws would lie around 0 as they lie around their mean.
-    by_chance = np.abs(drawn - drawn.mean()) >= abs(scores[0] - scores[1])
     return Compared(
         metric=metric,
         first=scores[0],
         second=scores[1],
-        chance=(int(by_chance.sum()) + 1) / (TRIALS + 1),
+        chance=_chance(one, other, abs(scores[0] - scores[1])) if len(first) >= FEWEST else None,
         signature=one.signature,
     )
+
+
+def _chance(one: Counted, other: Counted, difference: float) -> float:
+    drawn = np.concatenate(
+        [one.scores(sums) - one.scores(others) for sums, others in drawn_sums([one.counts, other.counts])]
+    )
+    # Were there no difference, draws would lie around 0 as they lie around their mean.
+    by_chance = np.abs(drawn - drawn.mean()) >= difference
+    return (int(by_chance.sum()) + 1) / (TRIALS + 1)

@@ -12,7 +12,7 @@ from sacrebleu.metrics.ter import TER
 
 from tandem.errors import TandemError
 from tandem.progress import SILENT, Progress
-from tandem.translate.score import corpus_bleu, drawn_sums, middle_of
+from tandem.translate.score import FEWEST, build_bleu, corpus_bleu, drawn_sums, middle_of
 
 __all__ = ["METRICS", "Counted", "Measured", "Metric", "Rules", "count", "measure"]
 
@@ -42,9 +42,9 @@ class Measured:
 
     metric: Metric
     score: float
-    low: float
-    """Lower end of the 95 % interval, by resampling sentences."""
-    high: float
+    low: float | None
+    """Lower end of the 95 % interval, by resampling sentences; None where they are too few."""
+    high: float | None
     signature: str
 
 
@@ -94,7 +94,7 @@ def count(
 
 
 def _measured(counted: Counted) -> Measured:
-    low, high = middle_of(np.concatenate([counted.scores(sums) for (sums,) in drawn_sums([counted.counts])]))
+    low, high = _interval(counted) if len(counted.counts) >= FEWEST else (None, None)
     return Measured(
         metric=counted.metric,
         score=counted.scores(counted.counts.sum(axis=0, keepdims=True)).item(),
@@ -104,10 +104,13 @@ def _measured(counted: Counted) -> Measured:
     )
 
 
+def _interval(counted: Counted) -> tuple[float, float]:
+    return middle_of(np.concatenate([counted.scores(sums) for (sums,) in drawn_sums([counted.counts])]))
+
+
 def _build(metric: Metric, rules: Rules) -> Any:
     if metric == "bleu":
-        # `force` only keeps sacreBLEU from warning of tokenised text, which "none" says it is.
-        return BLEU(tokenize=rules.tokenize, lowercase=rules.lowercase, force=rules.tokenize == "none")
+        return build_bleu(tokenize=rules.tokenize, lowercase=rules.lowercase)
     if metric == "chrf":
         return CHRF(lowercase=rules.lowercase)
     return TER()  # without regard to case, as is the custom

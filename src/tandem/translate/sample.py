@@ -21,6 +21,9 @@ __all__ = ["draw_samples"]
 LOOK_EVERY = {"cuda": 8}
 """Steps from one look at whether all have ended to the next: each makes a GPU wait for the host."""
 
+LEAST_TEMPERATURE = torch.finfo(torch.float32).tiny
+"""Below, a device's 1 / temperature is infinite."""
+
 
 def draw_samples(
     step: Callable[[Tensor], Tensor],
@@ -128,7 +131,10 @@ class _Rows:
         top = min(self._sampling.top or odds_RV.shape[1], odds_RV.shape[1])
         kept_RC, ids_RC = odds_RV.sort(dim=1, descending=True, stable=True)
         kept_RC, ids_RC = kept_RC[:, :top], ids_RC[:, :top]
-        sums_RC = torch.softmax(kept_RC / self._sampling.temperature, dim=1).nan_to_num(nan=0.0).cumsum(1)
+        # The likeliest has 0, which no temperature, however small, makes infinite.
+        temperature = max(self._sampling.temperature, LEAST_TEMPERATURE)
+        heated_RC = (kept_RC - kept_RC[:, :1]) / temperature
+        sums_RC = torch.softmax(heated_RC, dim=1).nan_to_num(nan=0.0).cumsum(1)
         passed_R1 = torch.searchsorted(sums_RC, (chances_R * sums_RC[:, -1])[:, None], right=True)
         return ids_RC.gather(1, passed_R1.clamp(max=top - 1))[:, 0]
 

@@ -11,13 +11,26 @@ from sacrebleu.metrics.chrf import CHRF
 
 from tandem.errors import TandemError
 
-__all__ = ["Scores", "bleu_interval", "corpus_bleu", "drawn_sums", "middle_of", "score"]
+__all__ = [
+    "FEWEST",
+    "Scores",
+    "bleu_interval",
+    "build_bleu",
+    "corpus_bleu",
+    "drawn_sums",
+    "middle_of",
+    "score",
+]
 
 SEED = 20_140_901
 TRIALS = 1_000
 AT_ONCE = 4_000_000
 """Sentences drawn at once, for the sake of memory."""
 ORDERS = 4
+FEWEST = 30
+"""Sentences below which drawing them again says nothing of other sentences: no interval, and no p."""
+_EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}
+"""What sacreBLEU must be installed with, by tokenizer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +58,7 @@ def score(
         )
     if not hypotheses:
         raise TandemError("There is nothing to score: give at least one sentence.")
-    if tokenize not in BLEU.TOKENIZERS:
-        raise TandemError(
-            f"sacreBLEU has no tokenizer {tokenize!r}: use one of {', '.join(BLEU.TOKENIZERS)}."
-        )
-    # `force` only keeps sacreBLEU from warning of tokenised text, which "none" says it is.
-    bleu = BLEU(tokenize=tokenize, lowercase=lowercase, force=tokenize == "none")
+    bleu = build_bleu(tokenize=tokenize, lowercase=lowercase)
     chrf = CHRF(lowercase=lowercase)
     lines = [line.rstrip() for line in hypotheses]
     answers = [[line.rstrip() for line in references]]
@@ -66,6 +74,27 @@ def score(
         chrf_signature=str(chrf.get_signature()),
         sentences=len(lines),
     )
+
+
+def build_bleu(*, tokenize: str, lowercase: bool) -> BLEU:
+    """SacreBLEU's BLEU; a tokenizer that it cannot have is told in one sentence."""
+    if tokenize not in BLEU.TOKENIZERS:
+        raise TandemError(
+            f"sacreBLEU has no tokenizer {tokenize!r}: use one of {', '.join(BLEU.TOKENIZERS)}."
+        )
+    try:
+        # `force` only keeps sacreBLEU from warning of tokenised text, which "none" says it is.
+        return BLEU(tokenize=tokenize, lowercase=lowercase, force=tokenize == "none")
+    except (ImportError, OSError, RuntimeError) as error:
+        if tokenize in _EXTRAS:
+            raise TandemError(
+                f"The tokenizer {tokenize} needs packages that are not installed: "
+                f"pip install 'sacrebleu[{_EXTRAS[tokenize]}]'."
+            ) from error
+        raise TandemError(
+            f"The model of the tokenizer {tokenize} is not in sacreBLEU's cache and cannot be fetched over the network "
+            f"({error}): connect this machine, or copy ~/.sacrebleu/models from one where it was used."
+        ) from error
 
 
 def bleu_interval(counts: NDArray[np.int64]) -> tuple[float, float]:

@@ -34,10 +34,15 @@ s.a sog tel usw usf vgl allg bes ehem geb gest gegr mär okt dez
 ABBREVIATIONS = frozenset(_SHORT_FORMS.split())
 """English and German, in lower case, without the last full stop."""
 
+# Begun at the first of a run of marks alone, and never taken back: a million marks are looked at once.
 _SENTENCE = re.compile(
-    rf"[{re.escape(ENDS)}]+[{re.escape(CLOSING)}]*(?=\s)|[{WIDE_ENDS}]+[{re.escape(CLOSING)}]*"
+    rf"(?<![{re.escape(ENDS)}])[{re.escape(ENDS)}]++[{re.escape(CLOSING)}]*+(?=\s)"
+    rf"|[{WIDE_ENDS}]++[{re.escape(CLOSING)}]*+"
 )
-_CLAUSE = re.compile(rf"[{re.escape(CLAUSE_ENDS)}]+[{re.escape(CLOSING)}]*(?=\s)|[{WIDE_CLAUSE_ENDS}]+")
+_CLAUSE = re.compile(
+    rf"(?<![{re.escape(CLAUSE_ENDS)}])[{re.escape(CLAUSE_ENDS)}]++[{re.escape(CLOSING)}]*+(?=\s)"
+    rf"|[{WIDE_CLAUSE_ENDS}]++"
+)
 _WORD = re.compile(r"\S+")
 _LAST_WORD = re.compile(r"[^\s(\[{\"'„“‚‘«»]*$")
 

@@ -9,8 +9,10 @@ from torch import Tensor
 
 from tandem.checkpoint.average import average_weights, write_average
 from tandem.checkpoint.bundle import open_bundle
-from tandem.checkpoint.layout import step_folder
+from tandem.checkpoint.layout import MODEL, RECIPE, step_folder
+from tandem.checkpoint.listing import read_checkpoint_manifest
 from tandem.checkpoint.store import CheckpointStore, Scores, Snapshot
+from tandem.checkpoint.write import Draft, write_checkpoint
 from tandem.errors import TandemError
 
 
@@ -54,6 +56,17 @@ def test_other_models_are_refused(
     folders = save_models(build_store(), folder, {"a": torch.zeros(2)}, other)
     with pytest.raises(TandemError, match=f"different models .{complaint}"):
         average_weights(folders)
+
+
+def test_models_with_other_pieces_are_refused(build_store: BuildStore, folder: Path, tmp_path: Path) -> None:
+    (first,) = save_models(build_store(), folder, {"a": torch.zeros(2)})
+    manifest, _ = read_checkpoint_manifest(first, sizes=False)
+    texts = {name: (first / name).read_bytes() for name in (RECIPE, "subword.model")}
+    texts["subword.model"] += b"x"
+    draft = Draft(tensors={MODEL: {"a": torch.zeros(2)}}, texts=texts, facts=manifest.facts)
+    write_checkpoint(tmp_path / "other", draft)
+    with pytest.raises(TandemError, match="different subword models"):
+        average_weights([first, tmp_path / "other"])
 
 
 def test_nothing_has_no_mean() -> None:

@@ -1,3 +1,4 @@
+import signal
 import sys
 
 import pytest
@@ -35,6 +36,18 @@ def test_an_error_is_one_line_and_exit_code_1(
     assert printed.err.startswith("error: ")
     assert printed.err.count("\n") == 1
     assert "absent.yaml" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [("train", "what is finished is kept; run the same command to go on."), ("translate", "Stopped.")],
+)
+def test_ctrl_c_says_what_is_kept_only_where_something_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, says: str
+) -> None:
+    monkeypatch.setattr("tandem.cli.app.app", lambda: signal.raise_signal(signal.SIGINT))
+    assert run(monkeypatch, command) == 130
+    assert capsys.readouterr().err.removeprefix("\ninterrupted: ").strip() == says
 
 
 def test_an_unknown_command_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,3 +76,11 @@ def test_runs_and_checkpoints_are_not_mixed(run: Path, tmp_path: Path) -> None:
     with pytest.raises(TandemError, match="is named twice"):
         average(folder, folder, tmp_path / "mean")
     assert not (tmp_path / "mean").exists()
+
+
+def test_a_forgotten_target_costs_no_checkpoint(run: Path) -> None:
+    folders = [step_folder(RunLayout(run).checkpoints, step) for step in (10, 20, 30)]
+    before = {path: path.read_bytes() for path in folders[-1].iterdir()}
+    with pytest.raises(TandemError, match="is not overwritten: name another folder"):
+        average(*folders)
+    assert {path: path.read_bytes() for path in folders[-1].iterdir()} == before

@@ -52,3 +52,12 @@ def test_quantization_is_refused_where_it_means_nothing(run: Path, tmp_path: Pat
 def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TandemError, match="is neither a checkpoint"):
         export(tmp_path, tmp_path / "model")
+
+
+@pytest.mark.parametrize("form", ["bundle", "ctranslate2", "huggingface"])
+@pytest.mark.parametrize("name", ["step-00000020", "step-00000030"])
+def test_nothing_is_written_among_the_checkpoints_of_a_run(form: str, name: str, run: Path) -> None:
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    with pytest.raises(TandemError, match="to write to"):
+        export(run, run / "checkpoints" / name, "--to", form)
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before

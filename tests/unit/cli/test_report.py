@@ -1,8 +1,10 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.unit.observe.story import Teller, finished, training, write_log
+from tests.unit.observe.verdicts.series_story import build_process
 from typer.testing import CliRunner
 
 from tandem.cli.app import app
@@ -71,3 +73,32 @@ def test_a_folder_without_a_log_is_one_sentence(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_one_sentence(run: Path, tmp_path: Path) -> None:
     with pytest.raises(TandemError, match="Cannot write .*; name a file in a folder"):
         told(run, "--html", tmp_path / "no" / "such" / "page.html")
+
+
+def test_a_page_goes_into_a_pipe(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert told(run, "--html", "-").startswith("<!doctype html>")
+    assert not (tmp_path / "-").exists()
+
+
+def test_the_run_may_come_after_an_option_that_stands_alone(run: Path) -> None:
+    told("--html", run)
+    assert (run / "report" / "report.html").is_file()
+    assert json.loads(told("--json", run))["version"] == 1
+
+
+def test_a_file_is_not_taken_for_the_run(run: Path, tmp_path: Path) -> None:
+    told("--json", run, "--html", tmp_path / "page.html")
+    assert (tmp_path / "page.html").is_file()
+    missing = CliRunner().invoke(app, ["report", "--html", str(tmp_path / "page.html")])
+    assert missing.exit_code == 2
+
+
+def test_text_that_is_no_unicode_is_shown(tmp_path: Path) -> None:
+    teller = Teller()
+    process = replace(build_process(), run="first\udcff", command=("tandem", "a\udcff"))
+    write_log(tmp_path / "run", [teller.tell(process), *training(teller, steps=30, every=10)])
+    assert "first\\udcff" in told(tmp_path / "run")
+    document = json.loads(told(tmp_path / "run", "--json"))
+    assert document["processes"][0]["command"][1] == "a\\udcff"
+    told(tmp_path / "run", "--json", tmp_path / "r.json", "--markdown", tmp_path / "r.md", "--html")

@@ -13,14 +13,14 @@ from tandem.cli.app import app
 from tandem.errors import TandemError
 from tandem.translate.score import score
 
-REFERENCES = ["Der Hund läuft durch den Garten.", "Die Katze schläft.", "Wir lesen heute drei Bücher!"] * 8
-HYPOTHESES = ["Der Hund rennt durch den Garten.", "Die Katze schläft.", "Wir lesen drei Bücher!"] * 8
+REFERENCES = ["Der Hund läuft durch den Garten.", "Die Katze schläft.", "Wir lesen heute drei Bücher!"] * 10
+HYPOTHESES = ["Der Hund rennt durch den Garten.", "Die Katze schläft.", "Wir lesen drei Bücher!"] * 10
 
 
 @pytest.fixture
 def texts(tmp_path: Path) -> Path:
     """Files with the lines above, and with a bad translation of them."""
-    bad = ["Ein Hund.", "Katze schläft die.", "drei Bücher"] * 8
+    bad = ["Ein Hund.", "Katze schläft die.", "drei Bücher"] * 10
     for name, lines in (("hyp", HYPOTHESES), ("ref", REFERENCES), ("bad", bad)):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return tmp_path
@@ -34,7 +34,7 @@ def test_scores_are_those_of_an_evaluation_with_intervals_and_signatures(texts: 
     found = json.loads(run(texts / "hyp", "--ref", texts / "ref", "--json").stdout)
     before = score(HYPOTHESES, REFERENCES)
     bleu, chrf = found["scores"]
-    assert found["sentences"] == 24
+    assert found["sentences"] == 30
     assert (bleu["score"], bleu["low"], bleu["high"]) == (before.bleu, before.bleu_low, before.bleu_high)
     assert (bleu["signature"], chrf["signature"]) == (before.bleu_signature, before.chrf_signature)
 
@@ -54,6 +54,19 @@ def test_a_better_system_is_named_in_a_sentence_for_each_metric(texts: Path) -> 
     assert all("not told apart" in line for line in told[2:])
 
 
+def test_few_sentences_are_said_to_be_too_few(texts: Path) -> None:
+    for name in ("hyp", "bad", "ref"):
+        (texts / name).write_text((texts / name).read_text(encoding="utf-8").split("\n")[0], encoding="utf-8")
+    words = (texts / "hyp", "--ref", texts / "ref", "--metric", "bleu", "--against", texts / "bad")
+    told = run(*words).stdout
+    assert "(too few sentences for an interval)" in told
+    assert "too few sentences to tell which is better by BLEU" in told
+    assert "p =" not in told
+    held = json.loads(run(*words, "--json").stdout)
+    assert (held["scores"][0]["low"], held["compared"][0]["chance"]) == (None, None)
+    assert held["compared"][0]["told_apart"] is None
+
+
 def test_lines_part_at_newlines_alone_and_empty_ones_count(tmp_path: Path) -> None:
     (tmp_path / "hyp").write_bytes("ein\u2028Satz\r\n\nnoch einer\n".encode())
     (tmp_path / "ref").write_bytes("ein\u2028Satz\n\nnoch einer".encode())
@@ -70,12 +83,12 @@ def test_lines_part_at_newlines_alone_and_empty_ones_count(tmp_path: Path) -> No
         (["--test-set", "wmt99", "--language-pair", "en-de"], "wmt99 is no test set"),
         (["--test-set", "wmt14", "--language-pair", "en-ja"], "wmt14 has no en-ja"),
         (["--test-set", "wmt14", "--language-pair", "german"], "no test set for 'german'"),
-        (["--ref", "short"], "24 translations but 1 references"),
+        (["--ref", "short"], "30 translations but 1 references"),
         (["--ref", "latin"], "Line 2 of latin is not UTF-8"),
         (["--ref", "ref", "--metric", "blue"], "no metric 'blue'"),
         (["--ref", "ref", "--tokenize", "no"], "no tokenizer 'no'"),
         (["--ref", "ref", "--comet", "model"], "--src"),
-        (["--ref", "ref", "--against", "short"], "24 translations, but 1"),
+        (["--ref", "ref", "--against", "short"], "30 translations, but 1"),
     ],
 )
 def test_what_cannot_be_scored_is_told_in_one_sentence(

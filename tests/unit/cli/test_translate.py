@@ -126,7 +126,7 @@ def test_pieces_and_alignment_come_as_json(run: Path) -> None:
     assert [text for text, _ in first["tokens"]] == [token.text for token in found.tokens]
     assert first["alignment"] == [[list(link.source), list(link.target)] for link in found.alignment]
     assert first["others"][0]["text"] == found.others[0].text
-    assert second == {"line": 2, "text": "", "score": 0.0, "pieces": 0}
+    assert second == {"line": 2, "text": "", "score": 0.0, "pieces": 0, "tokens": [], "alignment": []}
 
 
 def test_the_penalty_can_be_chosen(run: Path) -> None:
@@ -200,12 +200,21 @@ def test_a_person_gets_each_answer_at_once_and_ends_with_ctrl_d(
     terminal = io.TextIOWrapper(io.BytesIO())
     monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("sys.stdin", terminal)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("XDG_STATE_HOME", str(run.parent / "state"))
     command.translate(run, device="cpu", engine="torch")
     printed = capsys.readouterr()
     assert printed.out.splitlines() == texts(translated(run, SENTENCES[:2]))
     assert "Ctrl-D ends" in printed.err
     assert (run.parent / "state" / "tandem" / "translate-history").stat().st_mode & 0o077 == 0
+
+
+def test_no_prompt_stands_among_translations_that_go_elsewhere(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(run.parent / "state"))
+    printed = invoke(run, "--interactive", text="".join(f"{line}\n" for line in SENTENCES[:2]))
+    assert printed.splitlines() == texts(translated(run, SENTENCES[:2]))
 
 
 def test_progress_is_told_where_the_input_is_a_file(

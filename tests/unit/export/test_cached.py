@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from tandem.export import cached, ctranslate2
+from tandem.artefact import read_manifest
+from tandem.export import cached
 from tandem.export.cached import cached_conversion
 from tandem.export.ctranslate2 import Quantization, export_ctranslate2
-from tandem.export.verify import UnlikeError, Verified
+from tandem.export.verify import Verified
 from tandem.lock import BusyError
 from tandem.progress import Progress, Silent
-from tandem.translate.exported import open_ctranslate2
+from tandem.translate.exported import KIND, VERSION, open_ctranslate2
 
 
 class Sayings(Silent):
@@ -28,7 +29,7 @@ def test_the_first_time_is_said_and_the_second_takes_what_is_there(checkpoint: P
     folder = cached_conversion(checkpoint, cache=tmp_path, progress=first)
     assert folder.is_relative_to(tmp_path)
     assert len(first.said) == 1
-    assert first.said[0].startswith("Converted step-00000010 to int8 for CTranslate2")
+    assert first.said[0].startswith("Converted step-00000010 for CTranslate2")
     before = (folder / "model.bin").stat().st_mtime_ns
     assert cached_conversion(checkpoint, cache=tmp_path, progress=second) == folder
     assert second.said == []
@@ -36,19 +37,23 @@ def test_the_first_time_is_said_and_the_second_takes_what_is_there(checkpoint: P
     open_ctranslate2(folder, threads=1)
 
 
-def test_where_rounding_changes_too_much_all_digits_are_kept(
-    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def strict(verified: Verified, *, exact: bool) -> None:
-        if not exact:
-            raise UnlikeError(str(verified))
-
-    monkeypatch.setattr(ctranslate2, "refuse_unlike", strict)
+def test_the_conversion_that_nobody_asked_for_keeps_all_digits(checkpoint: Path, tmp_path: Path) -> None:
     folder = cached_conversion(checkpoint, cache=tmp_path)
-    # The second time nothing is tried again.
-    monkeypatch.setattr(cached, "export_ctranslate2", None)
-    assert cached_conversion(checkpoint, cache=tmp_path) == folder
+    manifest = read_manifest(folder, kind=KIND, version=VERSION)
+    assert manifest.facts["quantization"] == "float32"
     assert [path.name for path in (tmp_path / "ctranslate2").iterdir()] == [folder.name]
+
+
+@pytest.mark.parametrize("name", ["model.bin", "manifest.json"])
+def test_a_damaged_conversion_is_made_again(name: str, checkpoint: Path, tmp_path: Path) -> None:
+    folder = cached_conversion(checkpoint, cache=tmp_path)
+    data = bytearray((folder / name).read_bytes())
+    data[0] ^= 1
+    (folder / name).write_bytes(data)
+    again = Sayings()
+    assert cached_conversion(checkpoint, cache=tmp_path, progress=again) == folder
+    assert len(again.said) == 1
+    open_ctranslate2(folder, threads=1)
 
 
 def test_another_process_that_converts_the_same_is_waited_for(

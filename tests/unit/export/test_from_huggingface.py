@@ -17,6 +17,7 @@ from tandem.errors import TandemError
 from tandem.export import sample
 from tandem.export.from_huggingface import import_huggingface
 from tandem.export.huggingface import export_huggingface
+from tandem.export.huggingface_engine import load_transformers, quiet
 from tandem.translate.open import open_model
 
 LANGUAGES = ("en", "de")
@@ -36,9 +37,9 @@ def exports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def foreign(exports: dict[str, Path], tmp_path: Path) -> Path:
-    """The post-norm export without anything of ours, as if another had trained it."""
-    folder = tmp_path / "opus mt"
+def bare(exports: dict[str, Path], tmp_path: Path) -> Path:
+    """The post-norm export without manifest and recipe: files of Hugging Face alone, but with our waves among them."""
+    folder = tmp_path / "bare marian"
     folder.mkdir()
     for path in exports["separate-exported"].iterdir():
         if path.name not in {"manifest.json", "recipe.yaml"}:
@@ -70,12 +71,24 @@ def test_an_export_and_its_import_translate_as_the_checkpoint(
     said = CliRunner().invoke(
         app, ["import", "huggingface", str(exports["separate-exported"]), str(tmp_path / "back")]
     )
-    assert (said.exit_code, "train.start_from=" in said.stdout) == (0, True)
+    assert said.exit_code == 0
     texts = [
         [found.text for found in open_model(folder, engine="torch", device="cpu").translate(SENTENCES[:3])]
         for folder in (exports["separate"], exports["separate-exported"], tmp_path / "back")
     ]
     assert texts[0] == texts[1] == texts[2]
+
+
+@pytest.mark.parametrize(("name", "trainable"), [("joint", True), ("separate", False)])
+def test_training_further_is_offered_where_one_subword_model_serves_both(
+    name: str, trainable: bool, exports: dict[str, Path], tmp_path: Path
+) -> None:
+    said = CliRunner().invoke(
+        app, ["import", "huggingface", str(exports[f"{name}-exported"]), str(tmp_path / "back")]
+    )
+    assert "translates." in said.stdout
+    assert ("train.start_from=" in said.stdout) == trainable
+    assert (tmp_path / "back/subword.model").is_file() == trainable
 
 
 def test_a_damaged_export_is_refused_by_its_file(exports: dict[str, Path], tmp_path: Path) -> None:
@@ -90,10 +103,10 @@ def test_a_damaged_export_is_refused_by_its_file(exports: dict[str, Path], tmp_p
         open_huggingface(folder)
 
 
-def test_a_marian_model_of_others_keeps_weights_pieces_and_marks(
-    foreign: Path, exports: dict[str, Path], tmp_path: Path
+def test_an_export_that_lost_manifest_and_recipe_keeps_weights_pieces_and_marks(
+    bare: Path, exports: dict[str, Path], tmp_path: Path
 ) -> None:
-    import_huggingface(foreign, tmp_path / "back", languages=("en", "fr"))
+    import_huggingface(bare, tmp_path / "back", languages=("en", "fr"))
     before, after = open_bundle(exports["separate"]), open_bundle(tmp_path / "back")
     assert all(torch.equal(before.weights[key], after.weights[key]) for key in before.weights)
     for one, other in (
@@ -103,7 +116,26 @@ def test_a_marian_model_of_others_keeps_weights_pieces_and_marks(
         assert one.encode(SENTENCES).ids.tolist() == other.encode(SENTENCES).ids.tolist()
         assert one.special == other.special
     recipe = after.recipe
-    assert (recipe.name, recipe.data.target_language, recipe.subword.joint) == ("opus-mt", "fr", False)
+    assert (recipe.name, recipe.data.target_language, recipe.subword.joint) == ("bare-marian", "fr", False)
+
+
+def test_a_marian_model_that_transformers_saved_is_refused_for_its_waves(bare: Path, tmp_path: Path) -> None:
+    with quiet():
+        model = load_transformers().MarianMTModel.from_pretrained(str(bare), local_files_only=True)
+        model.save_pretrained(str(bare))
+    with pytest.raises(
+        TandemError, match=r"has no position table .*its waves are those of transformers"
+    ) as refused:
+        import_huggingface(bare, tmp_path / "back", languages=LANGUAGES)
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "back").exists()
+
+
+def test_a_checkpoint_is_not_imported_over(exports: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text("{}")
+    with pytest.raises(TandemError, match="is not overwritten"):
+        import_huggingface(exports["joint-exported"], tmp_path, languages=LANGUAGES)
+    assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
 
 
 def test_a_shared_vocabulary_with_two_models_keeps_its_ids(exports: dict[str, Path], tmp_path: Path) -> None:
@@ -168,10 +200,10 @@ def _tensor(folder: Path, name: str, change: Callable[[torch.Tensor], torch.Tens
     ],
 )
 def test_what_cannot_be_read_exactly_is_refused_in_one_sentence(
-    spoil: Callable[[Path], object], sentence: str, foreign: Path, tmp_path: Path
+    spoil: Callable[[Path], object], sentence: str, bare: Path, tmp_path: Path
 ) -> None:
-    spoil(foreign)
+    spoil(bare)
     with pytest.raises(TandemError, match=sentence) as refused:
-        import_huggingface(foreign, tmp_path / "back", languages=LANGUAGES)
+        import_huggingface(bare, tmp_path / "back", languages=LANGUAGES)
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "back").exists()

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.observe.verdicts.exchange_story import exchanged
 from tests.unit.observe.verdicts.series_story import TOKENS, build_samples
 
-from tandem.observe.devices import flops_utilisation, read_gauges, tokens_per_s
+from tandem.observe.devices import device_name, flops_utilisation, read_gauges, tokens_per_s
 from tandem.observe.exchange import measure_exchange
 
 
@@ -57,3 +57,25 @@ def test_a_host_without_gpus_has_no_gauges() -> None:
 
     assert found.gpus == 0
     assert math.isnan(found.utilisation)
+
+
+def test_the_peak_is_that_of_all_ranks_also_where_one_alone_left_a_log() -> None:
+    series = exchanged(peak=10e12)
+    unlogged = {name: column.copy() for name, column in series.ranks.phases.items()}
+    for column in unlogged.values():
+        column[1] = np.nan
+    alone = replace(
+        series, ranks=replace(series.ranks, phases=unlogged, hosts=("alpha", "")), devices=series.devices[:1]
+    )
+    exposure = measure_exchange(alone)
+    assert exposure is not None
+
+    assert flops_utilisation(alone, exposure) == pytest.approx(
+        3.65e8 * TOKENS / exposure.step_s / 20e12, rel=1e-6
+    )
+
+
+def test_a_device_is_named_by_the_start_or_by_its_measurement_or_not_at_all() -> None:
+    assert device_name(exchanged()) == "NVIDIA V100"
+    assert device_name(exchanged(starts=())) == "NVIDIA V100"
+    assert device_name(exchanged(starts=(), peak=None)) == ""

@@ -47,6 +47,19 @@ def test_probes_add_what_the_exchange_slows_computing_by() -> None:
     assert exposure.low_s < exposure.network_s < exposure.high_s
 
 
+def test_each_rank_is_slowed_by_its_own_probes_and_waits_less_for_the_slowest() -> None:
+    series = exchanged(network_s=0.2, late_s=1.0)
+    rows = [
+        (20, 0, 2.2, 1.0 - 0.1, 1.2),
+        (20, 1, 2.2, 2.0 - 0.4, 0.2),
+    ]
+    exposure = _measured(replace(series, probes=build_probes(*rows)))
+
+    assert exposure.network_s == pytest.approx(0.6, rel=0.05)
+    assert exposure.compute_s == pytest.approx(1.5 - 0.25, rel=0.02)
+    assert exposure.straggler_s == pytest.approx(0.5 - 0.15, rel=0.05)
+
+
 def test_an_exchange_that_hides_behind_computing_but_slows_it_is_seen() -> None:
     exposure = _measured(exchanged(network_s=0.0, slowing_s=0.3))
 
@@ -139,3 +152,42 @@ def test_hosts_are_counted_by_name_or_by_round() -> None:
     assert host_count(replace(series, marks=(mark,))) == 2
     assert host_count(imported(hosts=3)) == 3
     assert host_count(imported()) == 0
+
+
+def _only_rank_0(series: Series) -> Series:
+    """As the log is on a host with a disk of its own."""
+    phases = {name: column.copy() for name, column in series.ranks.phases.items()}
+    for column in phases.values():
+        column[1:] = np.nan
+    hosts = (series.ranks.hosts[0], *("" for _ in series.ranks.hosts[1:]))
+    return replace(series, ranks=replace(series.ranks, phases=phases, hosts=hosts))
+
+
+def test_a_host_is_not_counted_as_the_only_one_where_ranks_left_no_log() -> None:
+    series = _only_rank_0(exchanged())
+
+    assert host_count(series) == 0
+    assert host_count(replace(series, starts=())) == 0
+    assert host_count(replace(series, ranks=replace(series.ranks, hosts=("alpha",)))) == 0
+
+
+def test_checkpoints_on_two_disks_prove_two_hosts() -> None:
+    start = build_start(ranks=2, checkpoint_hosts=("alpha", "beta"))
+
+    assert host_count(replace(_only_rank_0(exchanged()), starts=((5.0, start),))) == 2
+
+
+def test_a_round_that_has_all_ranks_on_one_host_proves_it() -> None:
+    round_ = RoundStarted(round=1, hosts=("a",), workers={"a": 2}, address="10.0.0.1", interfaces=("eth0",))
+    mark = Marked(time_s=0.0, rank=None, host="a", event=round_)
+    series = _only_rank_0(exchanged())
+
+    assert host_count(replace(series, marks=(mark,))) == 1
+    assert host_count(replace(series, marks=(replace(mark, event=replace(round_, workers={"a": 1})),))) == 0
+
+
+def test_ranks_are_all_that_trained_not_those_that_left_a_log() -> None:
+    exposure = _measured(_only_rank_0(exchanged()))
+
+    assert exposure.ranks == 2
+    assert not exposure.split.is_complete

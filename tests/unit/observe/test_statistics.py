@@ -3,6 +3,7 @@ import pytest
 
 from tandem.observe.statistics import (
     block_means,
+    change_of,
     expect_gains,
     measure_rise,
     median_with_interval,
@@ -111,3 +112,25 @@ def test_values_that_never_change_promise_no_gain() -> None:
     steps = np.array([15.0, 30.0, 45.0, 60.0])
     (gain,) = expect_gains(steps, np.zeros(4), ends=(90.0,), floor=0.0)
     assert gain.estimate.value == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_change_is_told_with_the_noise_that_is_known_even_of_two_points() -> None:
+    change = change_of(np.array([0.0, 10.0]), np.array([3.0, 5.0]), noise=0.1, freedom=20)
+    assert change.value == pytest.approx(2.0)
+    assert change.high - change.value == pytest.approx(2.086 * 0.1 * 2**0.5, rel=0.01)
+
+
+def test_points_that_scatter_more_than_their_noise_widen_a_change() -> None:
+    x = np.arange(8.0)
+    calm = change_of(x, 0.1 * x, noise=0.05, freedom=6)
+    wild = change_of(x, 0.1 * x + np.resize([1.0, -1.0], 8), noise=0.05, freedom=6)
+    assert calm.low > 0
+    assert wild.low < 0 < wild.high
+
+
+def test_a_fall_that_may_have_broken_off_promises_less_for_sure() -> None:
+    x = np.linspace(30.0, 100.0, 8)
+    (whole,) = expect_gains(x, 1 + 8 * x**-0.5, ends=(150.0,), floor=0.001)
+    (broken,) = expect_gains(x, 1 + 8 * np.minimum(x, 80.0) ** -0.5, ends=(150.0,), floor=0.001)
+    assert whole.chance_above(0.05) > 0.9
+    assert broken.chance_above(0.05) < 0.1

@@ -135,6 +135,13 @@ def test_languages_and_models_are_listed(server: Running) -> None:
         (b'{"text": 5}', 422, "text is wrong"),
         (b'{"text": ["a", null]}', 422, "text is wrong"),
         (b'{"text": "a", "beam": 0}', 422, "beam is wrong"),
+        (b'{"text": "a", "beam": 9}', 422, "beam is wrong"),
+        (b'{"text": "a", "best": 9}', 422, "best is wrong"),
+        pytest.param(b'{"text": [' + b"1," * 20_000 + b"1]}", 413, "20,001 texts", id="numbers"),
+        (b'{"q": [1, "a"], "source": "en", "target": "de"}', 422, "q is wrong: a list may hold texts only"),
+        pytest.param(
+            json.dumps(dict.fromkeys(map(str, range(5_000)), 1)).encode(), 422, "5,000 fields", id="fields"
+        ),
         (b'{"text": "a", "beam": true}', 422, "beam is wrong"),
         (b'{"text": "a", "length_penalty": 1e999}', 422, "length_penalty is wrong"),
         (b'{"text": "a", "temperature": 1}', 422, "no field 'temperature'"),
@@ -155,6 +162,14 @@ def test_bad_input_is_refused_in_a_sentence(server: Running, body: bytes, status
     assert answer.status_code == status
     assert says in error_of(answer)
     assert server.post(text="a").status_code == 200
+
+
+def test_a_line_that_would_hold_up_all_others_is_refused() -> None:
+    with running(served(Fake())) as started:
+        assert started.post(text="a " * 2_500 + "\n" + "b " * 2_500).status_code == 200
+        answer = started.post(text="a" * 5_001)
+        assert answer.status_code == 413
+        assert "A line has 5,001 characters, but one may have 5,000" in error_of(answer)
 
 
 @pytest.mark.parametrize("depth", [50, 300, 500, 900, 2_000])

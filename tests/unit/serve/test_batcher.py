@@ -78,6 +78,18 @@ def test_what_is_wished_differently_is_translated_apart_and_by_turns() -> None:
     ]
 
 
+def test_a_wide_search_has_fewer_lines_in_a_batch() -> None:
+    fake = Fake()
+    line = "x" * (BATCH_CHARACTERS // 16)
+
+    async def work(batcher: Batcher) -> None:
+        for beam in (1, 8):
+            await batcher.submit([line] * 16, Wish(beam=beam)).done
+
+    batched(fake, work)
+    assert [(len(lines), wish.beam) for lines, wish in fake.batches] == [(16, 1), *[(2, 8)] * 8]
+
+
 def test_a_full_queue_takes_no_more_until_lines_are_taken() -> None:
     fake = Fake()
 

@@ -39,6 +39,13 @@ def test_keys_are_lines_of_a_file_and_comments_are_not(tmp_path: Path) -> None:
     ]
 
 
+def test_neither_a_byte_order_mark_nor_an_indented_comment_is_of_a_key(tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    file.write_bytes("\ufefffirst-secret\n  # a comment\n".encode())
+    keys = read_keys(file)
+    assert [status(keys, None, key) for key in ("first-secret", "# a comment")] == [200, 403]
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [

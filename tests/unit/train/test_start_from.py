@@ -102,7 +102,16 @@ def test_a_model_of_another_shape_is_refused_by_its_tensor(
         train_rank(tmp_path / "tuned", fine_tuned(recipe_with, learned, *overrides), OPTIONS)
 
 
-def test_a_model_with_other_pieces_is_refused(recipe_with: RecipeWith, learned: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        (["subword.model"], r"other pieces .* subword\.model=.*other/subword\.model"),
+        (["source.model", "target.model"], r"other pieces .*: it does not have one subword model for both"),
+    ],
+)
+def test_a_model_with_other_pieces_is_refused_with_a_cure_that_there_is(
+    names: list[str], sentence: str, recipe_with: RecipeWith, learned: Path, tmp_path: Path
+) -> None:
     folder = find_bundle(learned)
     model = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]
     model.ParseFromString((folder / "subword.model").read_bytes())
@@ -110,13 +119,13 @@ def test_a_model_with_other_pieces_is_refused(recipe_with: RecipeWith, learned: 
     facts: dict[str, JsonValue] = {
         "step": 1,
         "scores": Scores().to_json(),
-        "subword": {"models": ["subword.model"], "by_word": False},
+        "subword": {"models": [*names], "by_word": False},
     }
-    texts = {RECIPE: (folder / RECIPE).read_bytes(), "subword.model": model.SerializeToString()}
+    texts = {RECIPE: (folder / RECIPE).read_bytes(), **dict.fromkeys(names, model.SerializeToString())}
     write_checkpoint(
         tmp_path / "other", Draft(tensors={MODEL: read_weights(folder)}, texts=texts, facts=facts)
     )
-    with pytest.raises(TandemError, match=r"other pieces .* subword\.model="):
+    with pytest.raises(TandemError, match=sentence):
         train_rank(tmp_path / "tuned", fine_tuned(recipe_with, tmp_path / "other"), OPTIONS)
 
 

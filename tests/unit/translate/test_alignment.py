@@ -36,6 +36,12 @@ def test_places_of_mended_text_are_found_in_the_line_as_it_was_given() -> None:
     assert end == len(given_line)
 
 
+def test_a_word_is_not_found_inside_another() -> None:
+    line = "caf&eacute; a dog"
+    locate, _ = locate_words("café a dog", line)
+    assert [line[slice(*locate(span))] for span in ((0, 4), (5, 6), (7, 10))] == ["caf&eacute;", "a", "dog"]
+
+
 def test_parts_of_a_line_are_found_one_after_another() -> None:
     line = "the cat. the cat."
     _, end = locate_words("the cat.", line)

@@ -60,3 +60,12 @@ def test_a_text_is_not_told_apart_from_itself() -> None:
 def test_unequal_numbers_of_lines_are_told_with_both() -> None:
     with pytest.raises(TandemError, match=r"120 translations, but 119"):
         compare(REFERENCES, REFERENCES[1:], [REFERENCES])
+
+
+def test_few_sentences_are_not_told_apart_however_much_they_differ() -> None:
+    good, bad = REFERENCES[:29], spoilt(0.5, seed=1)[:29]
+    found = compare(good, bad, [REFERENCES[:29]])
+    assert found.first > found.second
+    assert found.chance is None
+    assert not found.is_told_apart
+    assert compare(REFERENCES[:30], spoilt(0.5, seed=1)[:30], [REFERENCES[:30]]).is_told_apart

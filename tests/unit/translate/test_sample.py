@@ -50,6 +50,11 @@ def test_a_low_temperature_draws_the_likeliest_and_a_high_one_all_alike() -> Non
     assert [counts[piece] / 1_000 for piece in (END, A, B)] == pytest.approx([1 / 3] * 3, abs=0.05)
 
 
+@pytest.mark.parametrize("temperature", [1e-30, 1e-40, 1e-300])
+def test_the_lowest_temperatures_draw_the_likeliest_too(temperature: float) -> None:
+    assert set(firsts(drawn(Sampling(temperature=temperature), draws=20, most=1))) == {A}
+
+
 def test_only_the_likeliest_pieces_are_drawn_from() -> None:
     assert set(firsts(drawn(Sampling(top=1), most=1))) == {A}
     assert set(firsts(drawn(Sampling(top=2), most=1))) == {A, END}

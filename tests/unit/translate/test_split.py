@@ -97,6 +97,13 @@ def test_a_million_characters_are_split_in_few_questions() -> None:
     assert sum(asked) < 20_000_000
 
 
+@pytest.mark.parametrize("marks", [".", ",", ".,", "，,", '."', ',"', "。.", '"'])
+def test_a_million_marks_without_a_space_are_looked_at_once(marks: str) -> None:
+    # A second look at each would take hours.
+    line = marks * (1_000_000 // len(marks)) + "x"
+    assert "".join(split_line(line, characters, most=100)) == line
+
+
 @pytest.mark.parametrize(
     ("texts", "joined"),
     [

@@ -74,8 +74,8 @@ CAPTIONS: Mapping[str, Caption] = {
     "network": Caption(
         title="Network of every host",
         meaning="Bytes a second that crossed the interfaces of each host. Sent and received are apart: a link "
-        "carries its full speed in each direction. `lo` is what ranks of one host send each other, and is "
-        "shown where nothing else carried anything.",
+        "carries its full speed in each direction. `lo` is what ranks of one host send each other: it is "
+        "shown where all of them are on one, or where nothing else carried anything.",
         missing="No network interface was sampled.",
     ),
     "cpu": Caption(

@@ -6,9 +6,11 @@ from math import inf
 import numpy as np
 
 from tandem.artefact import JsonValue
+from tandem.observe.exchange import host_count
 from tandem.observe.figures.clock import Clock, clock_of, marks
 from tandem.observe.figures.curve import Column, Trace, axis, line, mean_of_ranks
 from tandem.observe.figures.look import GREEN, MUTED, SOURCE, TARGET, Figure, base_layout, label
+from tandem.observe.ring import LOOPBACK
 from tandem.observe.series.columns import HostSamples, Series
 
 __all__ = ["cpu_figure", "gpus_figure", "network_figure"]
@@ -30,11 +32,14 @@ def cpu_figure(series: Series) -> Figure | None:
 
 
 def network_figure(series: Series) -> Figure | None:
-    """What every host sent and received on the interfaces that carried something."""
+    """What every host sent and received on the interfaces that carried something; of a lone host also inside of it."""
     measured = min((each.bytes_per_s for each in series.links if np.isfinite(each.bytes_per_s)), default=inf)
+    is_alone = host_count(series) == 1
     return _rows(
         series,
-        lambda samples, clock: _network_lines(samples, clock, measured_bytes_per_s=measured),
+        lambda samples, clock: _network_lines(
+            samples, clock, measured_bytes_per_s=measured, is_alone=is_alone
+        ),
         title="MB/s",
         top=None,
     )
@@ -74,10 +79,12 @@ def _shares(shares: Iterable[tuple[str, Column, str, str]], at: Column) -> list[
     ]
 
 
-def _network_lines(samples: HostSamples, clock: Clock, *, measured_bytes_per_s: float) -> list[Trace]:
+def _network_lines(
+    samples: HostSamples, clock: Clock, *, measured_bytes_per_s: float, is_alone: bool
+) -> list[Trace]:
     at, described = clock.at(samples.time_s), samples.described
     traces: list[Trace] = []
-    for row in _busy_interfaces(samples):
+    for row in _busy_interfaces(samples, is_alone=is_alone):
         name, rate = described.interfaces[row], described.interface_bits_per_s[row]
         directions = (
             ("sent", samples.sent_bytes_per_s, SOURCE, "solid"),
@@ -96,14 +103,14 @@ def _network_lines(samples: HostSamples, clock: Clock, *, measured_bytes_per_s: 
     return traces
 
 
-def _busy_interfaces(samples: HostSamples) -> list[int]:
-    """Rows of the interfaces worth a line; what ranks of one host send each other counts only if nothing else does."""
+def _busy_interfaces(samples: HostSamples, *, is_alone: bool) -> list[int]:
+    """Rows of the interfaces worth a line: where all ranks are on one host, what they send each other is first."""
     carried = np.nansum(samples.sent_bytes_per_s, axis=1) + np.nansum(samples.received_bytes_per_s, axis=1)
-    outer = [row for row, name in enumerate(samples.described.interfaces) if name != "lo"]
+    every = range(len(carried))
+    outer = [row for row in every if is_alone or samples.described.interfaces[row] != LOOPBACK]
     busiest = max((float(carried[row]) for row in outer), default=0.0)
-    if busiest > 0:
-        return [row for row in outer if carried[row] >= BUSY_SHARE * busiest]
-    return [row for row in range(len(carried)) if carried[row] > 0]
+    shown = outer if busiest > 0 else every
+    return [row for row in shown if carried[row] > 0 and carried[row] >= BUSY_SHARE * busiest]
 
 
 def _level(name: str, height: float, clock: Clock, dash: str) -> Trace:

@@ -29,4 +29,5 @@ def losses_figure(series: Series) -> Figure | None:
             traces.append(line(name, at, column, colour=colour, dash=dash, markers=True))
     if not traces:
         return None
-    return curves(traces, x=axis("step"), y=axis("loss, nats a target token"))
+    unit = "loss, as that tool has it" if imported else "loss, nats a target token"
+    return curves(traces, x=axis("step"), y=axis(unit))

@@ -9,14 +9,19 @@ from tandem.observe.series.columns import Evaluation, Series
 
 __all__ = ["bleu_figure"]
 
+_NO_BLEU = "Eval_BLEU_Score"
+"""OpenSeq2Seq's, of single pieces: nothing is translated for it."""
+
 
 def bleu_figure(series: Series) -> Figure | None:
     """BLEU over steps; of an imported run its scores, under the names that they have there."""
     scored = [each for each in series.evaluations if np.isfinite(each.bleu)]
     if scored:
         return curves([_bleu(scored)], x=axis("step"), y=axis("BLEU, 0 to 100"))
-    traces = _foreign(series)
-    return curves(traces, x=axis("step"), y=axis("score of another tool, no BLEU")) if traces else None
+    names = sorted({name for each in series.evaluations for name in each.scores})
+    if not names:
+        return None
+    return curves(_foreign(series, names), x=axis("step"), y=axis(_meaning(names)))
 
 
 def _bleu(scored: list[Evaluation]) -> Trace:
@@ -40,8 +45,14 @@ def _reach(lengths: list[float]) -> list[JsonValue]:
     return [round(length, 4) if np.isfinite(length) else 0.0 for length in lengths]
 
 
-def _foreign(series: Series) -> list[Trace]:
-    names = sorted({name for each in series.evaluations for name in each.scores})
+def _meaning(names: list[str]) -> str:
+    if names == [_NO_BLEU]:
+        return "score of another tool, no BLEU"
+    doubt = f"; {_NO_BLEU} is no BLEU" if _NO_BLEU in names else ""
+    return f"score, as its tool computes it{doubt}"
+
+
+def _foreign(series: Series, names: list[str]) -> list[Trace]:
     colours = (TARGET, GREEN, PURPLE, SOURCE)
     traces = []
     for name, colour in zip(names, colours, strict=False):

@@ -1,5 +1,7 @@
 """The figure of where the wall time of a run went."""
 
+from math import isfinite
+
 from tandem.artefact import JsonValue
 from tandem.observe.figures.clock import clock_of
 from tandem.observe.figures.curve import axis
@@ -19,7 +21,7 @@ def time_split_figure(series: Series) -> Figure | None:
     if not len(series.steps) or series.end_s <= 0 or not _has_times(series):
         return None
     clock = clock_of(series)
-    parts = [part for part in _parts(series) if part[1] > 0]
+    parts = [part for part in _parts(series) if isfinite(part[1]) and part[1] > 0]
     if not parts:
         return None
     lengths = [seconds / clock.seconds for _, seconds, _ in parts]

@@ -68,10 +68,15 @@ def _split(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _read(file: BinaryIO) -> bytes:
-    """The next bytes; a compressed file that is torn ends there."""
+    """The next bytes; a compressed file that is torn or spoilt ends there."""
     try:
         return file.read(_CHUNK)
-    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile):
+    except (EOFError, lzma.LZMAError, zlib.error):
+        return b""
+    except OSError as error:
+        # Of gzip and bzip2 about the data; those of the disk have a number.
+        if error.errno is not None:
+            raise
         return b""
 
 

@@ -3,15 +3,18 @@
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from tandem.errors import TandemError
 from tandem.observe.imports.event_points import EventFile, Point, is_event_file
+from tandem.observe.imports.named import Named
+from tandem.observe.imports.writers import settle_writers
+from tandem.observe.visible import visible
 from tandem.progress import SILENT, Progress
 
-__all__ = ["Curves", "Named", "read_curves"]
+__all__ = ["Curves", "read_curves"]
 
 _MOST_STEPS = 10**12
 _LATEST_S = 4e9
@@ -19,7 +22,7 @@ _LATEST_S = 4e9
 
 # Names as they are compared: in lower case, with words joined by one underscore.
 _TAGS = {
-    "train_loss": "train_loss|loss|training_loss|train_train_loss|loss_train|cross_entropy|batch_loss",
+    "train_loss": "train_loss|loss|training_loss|loss_train|cross_entropy|batch_loss",
     "train_nll": "train_nll|train_nll_loss|nll_loss",
     "eval_loss": "eval_loss|val_loss|valid_loss|validation_loss|dev_loss|loss_eval|loss_val|loss_valid"
     "|loss_validation",
@@ -33,21 +36,6 @@ _TAGS = {
 }
 _KNOWN = {name: kind for kind, names in _TAGS.items() for name in names.split("|")}
 _SCORE = re.compile(r"(?:^|_)(?:s?acre)?(?:bleu|chrf|ter|comet)(?:_|$)")
-_EVALUATION = re.compile(r"(?:^|[^a-z])(?:eval|valid|validation|val|dev|test)(?:$|[^a-z])")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
-    """A point, by what it is."""
-
-    kind: str
-    """One of the names above, `phase/…` of a Tandem run, or `score` for whatever calls itself one."""
-    tag: str
-    writer: str
-    """Folder of the file, from the folder that was read."""
-    wall_s: float
-    step: int
-    value: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +44,8 @@ class Curves:
 
     points: Sequence[Named] = ()
     files: tuple[str, ...] = ()
+    begins: Mapping[str, float] = field(default_factory=dict)
+    """When each file was made, by its name as the points have it; 0 where it does not say."""
     unused: tuple[str, ...] = ()
     """Tags of which it is not known what they are."""
     torn: int = 0
@@ -92,7 +82,7 @@ class Curves:
 
 
 def read_curves(folder: Path, progress: Progress = SILENT) -> Curves:
-    """Read all event files below a folder, or one file; raises where there is none."""
+    """Read all event files of one run below a folder, or one file; raises where there is none, or several runs."""
     paths = _find(folder)
     named: list[Named] = []
     unused: set[str] = set()
@@ -100,17 +90,21 @@ def read_curves(folder: Path, progress: Progress = SILENT) -> Curves:
     total = sum(path.stat().st_size for path in paths)
     with progress.bar("event files", total=total, unit="B") as bar:
         for file in files:
-            writer = "" if file.path == folder else str(file.path.parent.relative_to(folder))
-            found, others = _name(file.points(bar), writer="" if writer == "." else writer)
+            found, others = _name(file.points(bar), place=_place(file.path, folder))
             named += found
             unused |= others
     return Curves(
-        points=tuple(sorted(named, key=lambda point: point.wall_s)),
-        files=tuple(str(path.relative_to(folder)) if path != folder else path.name for path in paths),
+        points=tuple(sorted(settle_writers(named, folder=folder), key=lambda point: point.wall_s)),
+        files=tuple(visible(str(_place(path, folder))) for path in paths),
+        begins={str(_place(file.path, folder)): file.begin_s for file in files},
         unused=tuple(sorted(unused)),
         torn=sum(file.is_torn for file in files),
         skipped=sum(file.skipped for file in files),
     )
+
+
+def _place(path: Path, folder: Path) -> PurePath:
+    return path.relative_to(folder) if path != folder else PurePath(path.name)
 
 
 def _find(folder: Path) -> list[Path]:
@@ -124,13 +118,14 @@ def _find(folder: Path) -> list[Path]:
     return paths
 
 
-def _name(points: Iterable[Point], *, writer: str) -> tuple[list[Named], set[str]]:
+def _name(points: Iterable[Point], *, place: PurePath) -> tuple[list[Named], set[str]]:
     named: list[Named] = []
     unused: set[str] = set()
     kinds: dict[str, str | None] = {}
+    writer, file = "/".join(place.parent.parts), str(place)
     for point in points:
         if point.tag not in kinds:
-            kinds[point.tag] = _kind(point.tag, writer=writer)
+            kinds[point.tag] = _kind(point.tag)
         kind = kinds[point.tag]
         if kind is None:
             unused.add(point.tag)
@@ -140,6 +135,7 @@ def _name(points: Iterable[Point], *, writer: str) -> tuple[list[Named], set[str
                     kind=kind,
                     tag=point.tag,
                     writer=writer,
+                    file=file,
                     wall_s=point.wall_s,
                     step=point.step,
                     value=point.value,
@@ -148,14 +144,8 @@ def _name(points: Iterable[Point], *, writer: str) -> tuple[list[Named], set[str
     return named, unused
 
 
-def _kind(tag: str, *, writer: str) -> str | None:
+def _kind(tag: str) -> str | None:
     if tag.startswith("phase/"):
         return tag
     plain = re.sub(r"[^a-z0-9]+", "_", tag.lower()).strip("_")
-    kind = _KNOWN.get(plain)
-    if kind is None:
-        return "score" if _SCORE.search(plain) else None
-    # A writer of its own for evaluations uses the same tags as training.
-    if _EVALUATION.search(writer.lower()):
-        return "eval_loss" if kind == "train_loss" else None if kind != "eval_loss" else kind
-    return kind
+    return _KNOWN.get(plain) or ("score" if _SCORE.search(plain) else None)

@@ -42,6 +42,8 @@ class EventFile:
         """Whether it ends in the midst of a record, or has a spoilt one, after which nothing is read."""
         self.skipped = 0
         """Records that are whole but make no sense."""
+        self.begin_s = 0.0
+        """When it was made, in seconds since 1970; 0 where it does not say."""
 
     def points(self, bar: Bar | None = None) -> Iterator[Point]:
         """All its scalars, in the order of the file."""
@@ -49,6 +51,7 @@ class EventFile:
             size = self.path.stat().st_size
             for record in self._records(file, size=size, bar=bar or _NOBODY):
                 try:
+                    self.begin_s = self.begin_s or _time(record)
                     yield from list(_points(record))
                 except (ValueError, struct.error):
                     self.skipped += 1
@@ -81,6 +84,14 @@ _NOBODY: Silent = SILENT
 def is_event_file(path: Path) -> bool:
     """Whether it is named as TensorBoard's files are."""
     return ".tfevents." in path.name or path.name.startswith("events.out.tfevents")
+
+
+def _time(event: bytes) -> float:
+    for number, kind, value in _fields(event):
+        if (number, kind) == (1, _FIXED64):
+            (wall_s,) = _DOUBLE.unpack(_raw(value))
+            return float(wall_s)
+    return 0.0
 
 
 def _points(event: bytes) -> Iterator[Point]:

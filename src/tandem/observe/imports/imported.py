@@ -10,6 +10,9 @@ from tandem.runlog.event import Event, LossMeasured, ScoreImported, StepFinished
 
 __all__ = ["Imported", "sum_up"]
 
+_NO_BLEU = "Eval_BLEU_Score"
+"""Of pieces that OpenSeq2Seq guesses after the reference's own: nothing is translated for it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
@@ -51,11 +54,13 @@ def sum_up(
         restarts=max(0, sum(isinstance(event, TrainingStarted) for event in events) - 1),
         torn=torn,
         unused=unused,
-        untold=tuple(_untold(steps, facts=facts, times=times)),
+        untold=tuple(_untold(events, facts=facts, times=times)),
     )
 
 
-def _untold(steps: Sequence[StepFinished], *, facts: Mapping[str, JsonValue], times: str) -> list[str]:
+def _untold(events: Sequence[Event], *, facts: Mapping[str, JsonValue], times: str) -> list[str]:
+    steps = [event for event in events if isinstance(event, StepFinished)]
+    scores = {event.name for event in events if isinstance(event, ScoreImported)}
     lacks = {
         "the time of day": times != "wall",
         "how long a step takes": all(math.isnan(step.duration_s) for step in steps),
@@ -66,7 +71,7 @@ def _untold(steps: Sequence[StepFinished], *, facts: Mapping[str, JsonValue], ti
         "what the links carried": "observed_nic_bytes_per_s" not in facts,
         "what the GPUs did": "observed_gpu_utilisation" not in facts,
         "target tokens": not any(step.target_tokens for step in steps),
-        "BLEU of translations": True,
+        "BLEU of translations": not any("bleu" in name.lower() for name in scores - {_NO_BLEU}),
         "the size of the training set": True,
         "the size of checkpoints": True,
     }

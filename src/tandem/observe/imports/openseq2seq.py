@@ -16,6 +16,7 @@ from tandem.observe.imports.place import refuse_existing, write_run
 from tandem.observe.imports.plain import integer, plain_run
 from tandem.observe.imports.printed import Begun, Evaluated, Item, Printed, read_story, segments
 from tandem.observe.imports.timeline import Anchors, Timed, Timeline, typical_step_s
+from tandem.observe.visible import visible
 from tandem.progress import SILENT, Progress
 from tandem.runlog.event import RunImported, StepFinished
 
@@ -60,7 +61,7 @@ def import_openseq2seq(
             0.0,
             RunImported(
                 tool="openseq2seq",
-                files=(log.name, *curves.files),
+                files=(visible(log.name), *curves.files),
                 times=times,
                 step_kind="mean",
                 facts=facts,

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from tandem import __version__
 from tandem.artefact import JsonValue
+from tandem.observe.visible import visible
 from tandem.runlog.event import RunStarted, StepFinished, TrainingStarted
 
 __all__ = ["formula", "integer", "plain_run", "plain_start", "plain_step", "text"]
@@ -39,7 +40,7 @@ def formula(schedule: JsonValue) -> str:
 def plain_run(name: str, *, host: str = "", ranks: int = 0) -> RunStarted:
     """A process of a run that began, of which little is known."""
     return RunStarted(
-        run=name,
+        run=visible(name),
         tandem=__version__,
         command=(),
         recipe="",

@@ -1,10 +1,12 @@
 """The points of TensorBoard's curves as events: one step for all points of a step, evaluations, restarts."""
 
 import math
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tandem.observe.imports.curves import Curves, Named
+from tandem.observe.imports.curves import Curves
+from tandem.observe.imports.named import Named
 from tandem.observe.imports.plain import plain_start, plain_step
 from tandem.observe.imports.timeline import SCORE_MEANING, Timed
 from tandem.observe.series.columns import PHASES
@@ -44,21 +46,48 @@ def tell_curves(curves: Curves) -> Iterator[Timed]:
 
 
 def _parts(curves: Curves) -> list[_Part]:
-    """A curve of training that goes back to a step it had passed was begun again."""
-    parts, last = [_Part()], dict[tuple[str, str], int]()
+    """Training was begun again where a file goes back, or a file begins after the ones before it have ended."""
+    ends = {point.file: point.wall_s for point in curves.points}
+    parts, place = [_Part()], _Place(begins=curves.begins, ends=ends)
     for point in curves.points:
-        if point.kind in _SETS or point.kind == "score":
+        if point.is_judgement:
             parts[-1].others.append(point)
             continue
-        key = (point.writer, point.tag)
-        if point.step <= last.get(key, -1):
+        if place.is_left_by(point):
             parts.append(_Part())
-            last.clear()
-        last[key] = point.step
+            place = _Place(begins=curves.begins, ends=ends)
+        place.take(point)
         row = parts[-1].rows.setdefault(point.step, _Row(wall_s=point.wall_s))
         row.wall_s = max(row.wall_s, point.wall_s)
         row.values[point.kind] = point.value
     return parts
+
+
+@dataclass(slots=True, kw_only=True)
+class _Place:
+    """How far the files of a part have come."""
+
+    begins: Mapping[str, float]
+    """When each file was made, which is before its first point; ranks make theirs together."""
+    ends: Mapping[str, float]
+    """Time of the last point of each file."""
+    last: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Step, by file and tag."""
+    files: dict[str, set[str]] = field(default_factory=dict)
+    """That have written something of a kind; several at a time where each rank writes one."""
+
+    def is_left_by(self, point: Named) -> bool:
+        """Whether this point is of another start of training."""
+        known = self.files.get(point.kind, set())
+        if point.file in known:
+            return point.step < self.last.get((point.file, point.tag), -1)
+        begin_s = self.begins.get(point.file) or point.wall_s
+        return bool(known) and all(self.ends[file] < begin_s for file in known)
+
+    def take(self, point: Named) -> None:
+        """Go on to this point."""
+        self.last[point.file, point.tag] = point.step
+        self.files.setdefault(point.kind, set()).add(point.file)
 
 
 def _steps(part: _Part) -> Iterator[tuple[float, StepFinished]]:
@@ -73,13 +102,15 @@ def _steps(part: _Part) -> Iterator[tuple[float, StepFinished]]:
         before = (step, row.wall_s)
 
 
-def _duration(step: int, row: _Row, *, before: tuple[int, float] | None, pauses: list[float]) -> float:
+def _duration(step: int, row: _Row, *, before: tuple[int, float] | None, pauses: Sequence[float]) -> float:
     """Of one step, the mean since the row before; nan where an evaluation is in between or nothing tells."""
     rate = row.values.get("steps_per_second", math.nan)
     # Tandem's own rate leaves evaluations out; TensorFlow's is of the wall clock.
     if any(name.startswith("phase/") for name in row.values) and rate > 0:
         return 1 / rate
-    if before is None or row.wall_s <= before[1] or any(before[1] < pause <= row.wall_s for pause in pauses):
+    if before is None or row.wall_s <= before[1]:
+        return math.nan
+    if bisect_right(pauses, before[1]) < bisect_right(pauses, row.wall_s):
         return math.nan
     return 1 / rate if rate > 0 else (row.wall_s - before[1]) / (step - before[0])
 

@@ -1,13 +1,14 @@
 """All that a report shows of a run, gathered once for every form of it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tandem.errors import TandemError
 from tandem.observe.figures import FIGURES
 from tandem.observe.figures.look import Figure
 from tandem.observe.finding import Finding
+from tandem.observe.report.strict import strict_json
 from tandem.observe.series.columns import Series
 from tandem.observe.series.fold import read_series
 from tandem.observe.verdicts import judge_run
@@ -24,6 +25,8 @@ class Report:
     findings: tuple[Finding, ...]
     figures: Mapping[str, Figure]
     """By name; those that would have nothing to show are not there."""
+    undrawn: Mapping[str, str] = field(default_factory=dict)
+    """Figures that could not be drawn, which is an error of ours, with the reason."""
 
 
 def read_report(run: Path, *, on_progress: Callable[[float], None] | None = None) -> Report:
@@ -37,5 +40,12 @@ def read_report(run: Path, *, on_progress: Callable[[float], None] | None = None
 
 def gather_report(series: Series) -> Report:
     """Judge the run and draw its figures."""
-    drawn = {name: figure for name, draw in FIGURES.items() if (figure := draw(series)) is not None}
-    return Report(series=series, findings=judge_run(series), figures=drawn)
+    drawn: dict[str, Figure] = {}
+    undrawn: dict[str, str] = {}
+    for name, draw in FIGURES.items():
+        try:
+            if (figure := draw(series)) is not None:
+                drawn[name] = {key: strict_json(part) for key, part in figure.items()}
+        except Exception as error:  # noqa: BLE001 - the answers are worth more than one figure
+            undrawn[name] = f"{type(error).__name__}: {error}"
+    return Report(series=series, findings=judge_run(series), figures=drawn, undrawn=undrawn)

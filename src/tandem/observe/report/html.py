@@ -147,6 +147,8 @@ def _figure(name: str, report: Report) -> Html:
     caption = CAPTIONS.get(name)
     if caption is None:
         return Html("")
+    if name in report.undrawn:
+        return _undrawn(report.undrawn[name])
     figure = report.figures.get(name)
     if figure is None:
         return tag("p", f"No figure: {caption.missing}", class_="note")
@@ -158,11 +160,19 @@ def _figure(name: str, report: Report) -> Html:
     )
 
 
+def _undrawn(reason: str) -> Html:
+    text = f"No figure: it could not be drawn ({reason}). This is an error in Tandem: please report it with the log."
+    return tag("p", text, class_="note")
+
+
 def _card(report: Report) -> Html:
     card = report.series.card
     heading = tag("h2", "Training data")
     if card is None:
         return tag("section", heading, tag("p", "The run has no data card.", class_="note"))
+    failed = [report.undrawn[name] for name in OF_THE_CARD if name in report.undrawn]
+    if failed:
+        return tag("section", heading, *map(_undrawn, failed))
     return tag("section", heading, card_sections(card), class_="card", id="training-data")
 
 
@@ -178,7 +188,9 @@ def _environment(report: Report) -> Html:
         for table in tables
         if table.rows or table.note
     ]
-    command = next((process.command for process in series.processes if process.command), ())
+    commands = zip(summary.process_ranks(series), series.processes, strict=True)
+    rank, command = next(((rank, each.command) for rank, each in commands if each.command), (0, ()))
     if command:
-        shown.append(joined((tag("h3", "Command of rank 0"), tag("pre", " ".join(command), tabindex="0"))))
+        words = tag("pre", " ".join(command), tabindex="0")
+        shown.append(joined((tag("h3", f"Command of rank {rank}"), words)))
     return tag("section", tag("h2", "Environment"), *shown)

@@ -72,6 +72,7 @@ def keep(run: Path, *, wait: Callable[[float], bool], write: Callable[[Path], No
         begun = _worked_s()
         try:
             write(run)
+            _forget(run)
         except Exception as error:  # noqa: BLE001 - a report that fails must not disturb anything
             _note(run, error)
         rest_s = max(EVERY_S, REST * (_worked_s() - begun))
@@ -89,7 +90,14 @@ def _note(run: Path, error: Exception) -> None:
     with suppress(OSError):
         folder = RunLayout(run).report
         folder.mkdir(exist_ok=True)
-        (folder / NOTE).write_text(f"{when}: the report could not be written: {what}\n", encoding="utf-8")
+        text = f"{when}: the report could not be written: {what}\n"
+        (folder / NOTE).write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def _forget(run: Path) -> None:
+    """What failed before is over."""
+    with suppress(OSError):
+        (RunLayout(run).report / NOTE).unlink(missing_ok=True)
 
 
 def _write(run: Path) -> None:

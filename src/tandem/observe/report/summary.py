@@ -3,9 +3,12 @@
 import math
 from datetime import UTC, datetime
 
+import numpy as np
+
 from tandem.observe.numbers import count, decimal, duration, megabytes, short_count
-from tandem.observe.series.columns import Evaluation, Series
+from tandem.observe.series.columns import Checkpoint, Evaluation, Series
 from tandem.observe.tabular import Table
+from tandem.runlog.event import TrainingStarted
 
 __all__ = [
     "begun_at",
@@ -16,6 +19,7 @@ __all__ = [
     "hosts_table",
     "links_table",
     "notes",
+    "process_ranks",
     "processes_table",
     "state_of",
 ]
@@ -49,7 +53,7 @@ def headline(series: Series) -> str:
     steps = int(series.steps.step[-1]) if len(series.steps) else 0
     parts = [f"{count(steps)} steps" + (f" in {duration(series.end_s)}" if has_clock(series) else "")]
     if (started := series.started) is not None:
-        parts.append(f"{count(started.ranks)} rank{'s' * (started.ranks != 1)} on {_device(series)}")
+        parts += _where(series, started)
         if started.parameters:
             parts.append(f"{short_count(started.parameters)} parameters")
         if started.precision:
@@ -57,16 +61,34 @@ def headline(series: Series) -> str:
     return f"{', '.join(parts)}; {state_of(series)}."
 
 
-def _device(series: Series) -> str:
-    started = series.started
+def _where(series: Series, started: TrainingStarted) -> list[str]:
+    """Ranks, device and hosts, as far as they are known."""
+    ranks = f"{count(started.ranks)} rank{'s' * (started.ranks != 1)}" if started.ranks else ""
+    device = f"on {started.device}" if started.device else ""
     hosts = {process.host for process in series.processes if process.host}
-    device = started.device if started is not None and started.device else "an unknown device"
-    return f"{device}, {len(hosts)} hosts" if len(hosts) > 1 else device
+    found = [" ".join(filter(None, (ranks, device))), f"{len(hosts)} hosts" if len(hosts) > 1 else ""]
+    return [each for each in found if each]
+
+
+def process_ranks(series: Series) -> tuple[int, ...]:
+    """The rank of each process; logs of some ranks may be missing."""
+    return series.process_ranks or tuple(range(len(series.processes)))
+
+
+def _unlogged(series: Series) -> int:
+    """How many ranks there were of which nothing is in the log."""
+    logged = np.isfinite(series.ranks.duration_s).any(axis=1) | np.array(series.ranks.hosts, np.bool_)
+    return 0 if series.imported is not None else int((~logged).sum())
 
 
 def notes(series: Series) -> tuple[str, ...]:
     """What a reader must know of the log before believing anything."""
     found = []
+    if unlogged := _unlogged(series):
+        found.append(
+            f"The logs of {count(unlogged)} of {count(series.ranks.ranks)} ranks are not here: look for them on the "
+            "other hosts' disks."
+        )
     if series.damaged:
         found.append(f"{count(series.damaged)} lines of the log could not be read and are left out.")
     if series.dropped:
@@ -139,16 +161,27 @@ def checkpoints_table(series: Series) -> Table:
             (
                 each.folder,
                 count(each.step),
-                megabytes(each.bytes),
-                count(len(each.files)),
-                f"{each.blocked_s:.2f} s",
-                f"{each.write_s:.2f} s",
-                "no" if each.is_removed else "yes",
+                megabytes(each.bytes) if each.bytes else UNKNOWN,
+                count(len(each.files)) if each.files else UNKNOWN,
+                _seconds(each.blocked_s),
+                _seconds(each.write_s),
+                _kept(each, series),
             )
             for each in shown
         ),
         note=_left_out(len(series.checkpoints)) if shown else "No checkpoint was written.",
     )
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2f} s" if math.isfinite(value) else UNKNOWN
+
+
+def _kept(each: Checkpoint, series: Series) -> str:
+    if each.is_removed:
+        return "no"
+    # What another tool deleted later, its files do not tell.
+    return "yes" if series.imported is None else UNKNOWN
 
 
 def hosts_table(series: Series) -> Table:
@@ -163,14 +196,18 @@ def hosts_table(series: Series) -> Table:
                 ", ".join(
                     map(_interface, samples.described.interfaces, samples.described.interface_bits_per_s)
                 ),
-                count(samples.described.cores),
-                f"{decimal(samples.described.memory_bytes / 1e9)} GB",
+                count(samples.described.cores) if samples.described.cores > 0 else UNKNOWN,
+                _gigabytes(samples.described.memory_bytes),
             )
             for host, samples in series.samples.items()
         ),
         names=3,
         note="" if series.samples else "No host was sampled.",
     )
+
+
+def _gigabytes(size_bytes: int) -> str:
+    return f"{decimal(size_bytes / 1e9)} GB" if size_bytes > 0 else UNKNOWN
 
 
 def _grouped(names: tuple[str, ...]) -> str:
@@ -211,16 +248,16 @@ def processes_table(series: Series) -> Table:
             (
                 str(rank),
                 each.host,
-                measured[rank] if len(measured) == len(series.processes) else _started_device(series),
+                measured[row] if len(measured) == len(series.processes) else _started_device(series),
                 each.tandem,
                 each.python,
                 each.torch or UNKNOWN,
             )
-            for rank, each in enumerate(series.processes)
+            for row, (rank, each) in enumerate(zip(process_ranks(series), series.processes, strict=True))
         )[:MOST_ROWS],
         names=6,
     )
 
 
 def _started_device(series: Series) -> str:
-    return series.started.device if series.started is not None else UNKNOWN
+    return (series.started.device if series.started is not None else "") or UNKNOWN

@@ -68,6 +68,7 @@ class Assembly:
             ended=life.ended,
             imported=life.imported,
             processes=tuple(life.processes[rank] for rank in sorted(life.processes)),
+            process_ranks=tuple(sorted(life.processes)),
             starts=tuple(life.starts),
             finished=life.finished,
             planned=life.planned,
@@ -154,7 +155,7 @@ def _fold_steps(leader: Part, begun_ns: int) -> _Led:
 def _fold_ranks(parts: Iterable[Part], led: _Led, life: Life) -> RankSteps:
     """A row for each rank; the columns of the files are let go one by one."""
     of_ranks = [part for part in parts if part.rank is not None]
-    ranks = 1 + max([*(part.rank for part in of_ranks if part.rank is not None), *life.processes], default=-1)
+    ranks = _rank_count(of_ranks, life)
     keeper = RowKeeper(led.steps.step, led.time_ns, rounds=led.rounds, ranks=ranks)
     for part in of_ranks:
         if part.rank is not None and part.steps:
@@ -162,6 +163,15 @@ def _fold_ranks(parts: Iterable[Part], led: _Led, life: Life) -> RankSteps:
             part.steps = {}
     hosts = (life.processes[rank].host if rank in life.processes else "" for rank in range(ranks))
     return keeper.finish(tuple(hosts))
+
+
+def _rank_count(parts: Iterable[Part], life: Life) -> int:
+    """As many as there were at most: logs of some may be on other hosts' disks, or lost."""
+    logged = 1 + max([*(part.rank for part in parts if part.rank is not None), *life.processes], default=-1)
+    if life.imported is not None:
+        return logged
+    sizes = (each.world_size for each in life.processes.values())
+    return max([logged, *sizes, *(start.ranks for _, start in life.starts)])
 
 
 def _probes(parts: Iterable[Part]) -> Iterator[tuple[int, int, ExchangeProbed]]:

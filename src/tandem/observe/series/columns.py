@@ -217,6 +217,8 @@ class Series:
     """Lines of the logs that could not be read."""
     dropped: int
     """Events that the writers could not keep."""
+    process_ranks: tuple[int, ...] = ()
+    """The rank of each of `processes`; empty: they are those from 0 on."""
 
     @property
     def started(self) -> TrainingStarted | None:

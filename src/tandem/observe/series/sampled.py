@@ -26,6 +26,8 @@ _OF_INTERFACES = ("received_bytes_per_s", "sent_bytes_per_s", "packets_per_s", "
 _FIELDS = tuple(each.name for each in fields(HostSampled))
 _WIDE = frozenset({"memory_bytes", "disk_free_bytes", "gpu_memory_bytes"})
 """Too large for single precision."""
+_WHOLE = _WIDE | {"dropped", "retransmitted"}
+"""Whole numbers, which have no nan: what is not known is negative."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +91,8 @@ class StretchReader:
             if name == "gpu_throttled":
                 columns[name] = np.array([[bool(each) for each in row] for row in values], np.bool_)
             else:
-                columns[name] = np.array(values, np.float64 if name in _WIDE else np.float32)
+                column: Any = np.array(values, np.float64 if name in _WIDE else np.float32)
+                columns[name] = np.where(column < 0, np.nan, column) if name in _WHOLE else column
         self._stretches.append(Stretch(described=self._described, columns=columns))
 
 

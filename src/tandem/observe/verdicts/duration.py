@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tandem.observe.exchange import host_count
 from tandem.observe.finding import Confidence, Evidence, Finding
 from tandem.observe.numbers import count, duration, percent
 from tandem.observe.series.columns import Series
@@ -239,7 +240,7 @@ def _machines(series: Series) -> tuple[int, int]:
         told = (series.imported.facts.get(name) for name in ("hosts", "gpus"))
         hosts, gpus = (value if isinstance(value, int) else 0 for value in told)
         return hosts, gpus
-    hosts = len(set(series.ranks.hosts)) or len({each.host for each in series.processes})
+    hosts = host_count(series) if all(series.ranks.hosts) else 0
     started = series.started
     return hosts, started.ranks if started is not None and started.device != "cpu" else 0
 

@@ -1,7 +1,7 @@
 """What more steps would bring, as evidence: the gains that curves promise, their slopes and their best points."""
 
 from tandem.observe.finding import Evidence
-from tandem.observe.learning import Curve, recent_part, upside_down
+from tandem.observe.learning import Curve, least_noise, recent_part, upside_down
 from tandem.observe.numbers import count, decimal, percent
 from tandem.observe.series.columns import Series
 from tandem.observe.statistics import Gain, expect_gains, slope_of
@@ -18,12 +18,12 @@ LOWEST_BLEU = -100.0
 
 def loss_gains(curve: Curve) -> tuple[Gain, ...]:
     """By how much a loss falls over half as many steps again, and over as many again."""
-    return _gains(curve, least=0.0)
+    return _gains(curve, floor=least_noise(curve), least=0.0)
 
 
 def bleu_gains(curve: Curve) -> tuple[Gain, ...]:
     """By how much BLEU rises over the same."""
-    return _gains(upside_down(curve), least=LOWEST_BLEU)
+    return _gains(upside_down(curve), floor=curve.floor, least=LOWEST_BLEU)
 
 
 def relative_gain(gain: Gain) -> str:
@@ -46,10 +46,10 @@ def gain_evidence(series: Series, valid: Curve, bleu: Curve) -> list[Evidence]:
     return found + _best(valid, bleu)
 
 
-def _gains(curve: Curve, *, least: float) -> tuple[Gain, ...]:
+def _gains(curve: Curve, *, floor: float, least: float) -> tuple[Gain, ...]:
     recent = recent_part(curve)
     ends = (MORE * recent.step[-1], TWICE * recent.step[-1])
-    return expect_gains(recent.step, recent.value, ends=ends, floor=recent.floor, least=least)
+    return expect_gains(recent.step, recent.value, ends=ends, floor=floor, least=least)
 
 
 def _of_curve(name: str, curve: Curve, gains: tuple[Gain, ...], figure: str) -> list[Evidence]:
@@ -87,7 +87,8 @@ def _to_plan(series: Series, valid: Curve) -> list[Evidence]:
     planned, recent = series.started.max_steps if series.started is not None else 0, recent_part(valid)
     if planned <= recent.step[-1]:
         return []
-    (gain,) = expect_gains(recent.step, recent.value, ends=(float(planned),), floor=recent.floor, least=0.0)
+    ends, floor = (float(planned),), least_noise(valid)
+    (gain,) = expect_gains(recent.step, recent.value, ends=ends, floor=floor, least=0.0)
     return [
         Evidence(
             name="expected gain in loss on the valid text from the steps still planned",

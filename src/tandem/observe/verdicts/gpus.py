@@ -2,7 +2,7 @@
 
 import math
 
-from tandem.observe.devices import Gauges, flops_utilisation, read_gauges, tokens_per_s
+from tandem.observe.devices import Gauges, device_name, flops_utilisation, read_gauges, tokens_per_s
 from tandem.observe.exchange import Exposure, measure_exchange
 from tandem.observe.finding import Confidence, Evidence, Finding, Verdict
 from tandem.observe.numbers import percent
@@ -37,11 +37,13 @@ def judge(series: Series) -> Finding:
         return _finding("cannot tell", "none", text, missing=("phases of steps",))
     worth, gauges = flops_utilisation(series, exposure), read_gauges(series)
     verdict, confidence = _verdict(exposure, worth)
-    device = series.started.device if series.started is not None else ""
+    device = device_name(series)
     lacks = (
         (math.isnan(worth), "the devices' peak, or the model's operations a token"),
         (not exposure.probes and exposure.ranks > 1, "steps with and without exchange (probes)"),
-        (not gauges.gpus and device != "cpu", "samples of the GPUs"),
+        (not exposure.split.is_complete, "logs of all ranks"),
+        (not device, "what device it ran on"),
+        (not gauges.gpus and device not in ("", "cpu"), "samples of the GPUs"),
     )
     return _finding(
         verdict,
@@ -81,7 +83,10 @@ def _sure(exposure: Exposure) -> Confidence:
 def _answer(exposure: Exposure, *, verdict: Verdict, worth: float, gauges: Gauges, device: str) -> str:
     busy = percent(exposure.share(exposure.busy_s))
     lead = {"yes": "Yes", "no": "No", "partly": "Partly"}[verdict]
-    what = "the cores (there is no GPU in this run)" if device == "cpu" else "the GPUs"
+    what = {
+        "cpu": "the cores (there is no GPU in this run)",
+        "": "the devices (which, the log does not say)",
+    }.get(device, "the GPUs")
     text = f"{lead}: {what} spent {busy} of a step of {seconds(exposure.step_s)} computing{_waits(exposure)}."
     if math.isnan(worth):
         text += " How much of their peak that is was not measured."
@@ -99,7 +104,7 @@ def _answer(exposure: Exposure, *, verdict: Verdict, worth: float, gauges: Gauge
 
 def _waits(exposure: Exposure) -> str:
     waits = (
-        ("the network" if exposure.hosts != 1 else "the exchange between ranks", exposure.network_s),
+        ("the network" if exposure.hosts > 1 else "the exchange between ranks", exposure.network_s),
         ("the slowest rank", exposure.straggler_s),
         ("data", exposure.data_s),
     )

@@ -3,7 +3,7 @@
 import math
 
 from tandem.observe.exchange import Exposure, measure_exchange
-from tandem.observe.finding import Confidence, Evidence, Finding, Verdict
+from tandem.observe.finding import Confidence, Finding, Verdict
 from tandem.observe.numbers import percent
 from tandem.observe.ring import (
     Capacity,
@@ -17,12 +17,18 @@ from tandem.observe.ring import (
 )
 from tandem.observe.series.columns import Series
 from tandem.observe.verdicts.imported_network import QUESTION, judge_imported
+from tandem.observe.verdicts.network_evidence import (
+    PARTLY,
+    RULE,
+    YES,
+    byte_evidence,
+    exposed_evidence,
+    other_evidence,
+)
 from tandem.observe.verdicts.words import byte_rate, megabytes_of, seconds
 
 __all__ = ["judge"]
 
-YES, PARTLY = 0.25, 0.10
-"""Shares of the step that a network without cost would save."""
 FEW_STEPS = 30
 NOTABLE = 0.10
 """Share of the step from which another wait is named."""
@@ -32,10 +38,6 @@ SLOWER = 2.0
 """An exchange that takes so many times what the link's speed explains has another cause beside it."""
 
 PROBES = "steps with and without exchange (probes)"
-RULE = (
-    f"yes: without the exchange the step would be at least {YES:.0%} shorter; partly: at least {PARTLY:.0%}; "
-    "no: less".replace("%", " %")
-)
 
 
 def judge(series: Series) -> Finding:
@@ -71,9 +73,9 @@ def _judge(series: Series, exposure: Exposure) -> Finding:
         confidence=confidence,
         answer=words.answer(verdict),
         evidence=(
-            *_exposed(exposure),
-            *_others(other, exposure),
-            *_bytes(needed, traffic=traffic, capacity=capacity, step_s=exposure.step_s),
+            *exposed_evidence(exposure),
+            *other_evidence(other, exposure),
+            *byte_evidence(needed, traffic=traffic, capacity=capacity, step_s=exposure.step_s),
         ),
         advice=words.advice(verdict),
         would_change=f"The verdict is by this rule: {RULE}. Probes that say so over more steps would change it.",
@@ -98,9 +100,8 @@ def _verdict(exposure: Exposure) -> tuple[Verdict, Confidence]:
     if not exposure.split.is_complete:
         # With a rank unheard of, its lateness and the network look alike.
         return (found, "medium") if ends == {found} else ("cannot tell", "none")
-    # Readers that are late now and then may set the pace in turn, which a faster network would not change.
-    late = exposure.share(exposure.straggler_s + exposure.data_s) if exposure.is_data_late else 0.0
-    if found != "no" and late >= NOTABLE:
+    # Readers that are late now and then may be close behind, and set the pace as soon as the network is faster.
+    if found != _class(exposure.share(exposure.least_saved_s)):
         return found, "low"
     if exposure.probes:
         return found, _by_count(exposure) if ends == {found} else "low"
@@ -114,10 +115,10 @@ def _behind_reader(exposure: Exposure) -> tuple[Verdict, Confidence]:
 
 
 def _without_probes(found: Verdict, ends: set[Verdict], exposure: Exposure) -> tuple[Verdict, Confidence]:
-    """The wait is a lower bound: above the upper border it is proof, and below it the rest is not known."""
-    if found == "yes":
-        return "yes", _by_count(exposure) if ends == {"yes"} else "low"
-    return (found, "medium") if ends == {found} else ("cannot tell", "none")
+    """The wait is a lower bound: above a border it is proof, and below one it says nothing unless the rest is small."""
+    if ends == {found}:
+        return found, _by_count(exposure) if found == "yes" else "medium"
+    return ("cannot tell", "none") if found == "no" else (found, "low")
 
 
 def _by_count(exposure: Exposure) -> Confidence:
@@ -143,6 +144,12 @@ class _Words:
         each = self._exposure
         whole = f"of a step of {seconds(each.step_s)}"
         cost = f"{seconds(each.network_s)} ({percent(each.share(each.network_s))})"
+        if verdict == "cannot tell" and each.split.is_complete:
+            return (
+                f"Cannot tell: ranks wait {cost} {whole} for the exchange of gradients, but by how much it slows the "
+                f"computing beside it was not measured, and both may be {percent(each.share(each.high_s))}."
+                f"{self._instead()}"
+            )
         if verdict == "cannot tell":
             return (
                 f"Cannot tell: only some of the {each.ranks} ranks were logged, so that waiting for a slow rank and "
@@ -163,11 +170,21 @@ class _Words:
         lead = {"yes": "Yes", "partly": "Partly", "no": "No"}[verdict]
         return (
             f"{lead}: {bound}{cost} {whole} are the exchange of gradients; with a network that takes no time a step "
-            f"would take {seconds(self._other.perfect_s)}{self._until()}.{self._link()}{self._instead()}"
+            f"would take {seconds(self._other.perfect_s)}{self._until()}.{self._reader()}{self._link()}"
+            f"{self._instead()}"
         )
 
     def _until(self) -> str:
         return ", which the reader of data needs" if self._exposure.saved_s < self._exposure.network_s else ""
+
+    def _reader(self) -> str:
+        each = self._exposure
+        if _class(each.share(each.least_saved_s)) == _class(each.share(each.saved_s)):
+            return ""
+        return (
+            f" But data came late in {percent(each.split.reader.late)} of the steps; if their reader is as close "
+            f"behind as these waits look, a step would take {seconds(each.step_s - each.least_saved_s)}."
+        )
 
     def _link(self) -> str:
         if self._capacity is None or math.isnan(self._transfer_s):
@@ -218,141 +235,6 @@ class _Words:
 
 def _gain(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.0f} %"
-
-
-def _exposed(exposure: Exposure) -> tuple[Evidence, ...]:
-    known = (
-        f"the wait, and what {exposure.probes} probes show it slows the computing beside it: (step with exchange) − "
-        "(step without), each of the slowest rank"
-        if exposure.probes
-        else "the wait alone, which cannot see how the exchange slows computing: a lower bound"
-    )
-    step = exposure.share
-    return (
-        Evidence(
-            name="exposed communication",
-            value=exposure.network_s,
-            unit="s",
-            low=exposure.low_s,
-            high=exposure.high_s,
-            definition=f"a step, mean of {len(exposure.split.step):,} steady steps: {known}",
-            figure="exchange",
-        ),
-        Evidence(
-            name="exposed share",
-            value=step(exposure.network_s),
-            unit="share",
-            low=step(exposure.low_s),
-            high=step(exposure.high_s),
-            definition=f"exposed communication / step; {RULE}",
-            figure="anatomy",
-        ),
-        Evidence(
-            name="wait for the network",
-            value=exposure.wait_s,
-            unit="s",
-            definition="lower bound: the least that any rank waited after its backward; the last to arrive waits for "
-            "nobody",
-            figure="exchange",
-        ),
-        Evidence(
-            name="wait for the slowest rank",
-            value=exposure.straggler_s,
-            unit="s",
-            definition="mean over ranks of what they waited beyond that; a faster network would not shorten it",
-            figure="anatomy",
-        ),
-        Evidence(
-            name="wait for data",
-            value=exposure.data_s,
-            unit="s",
-            definition="mean over ranks of the time in which no batch was there",
-            figure="anatomy",
-        ),
-        Evidence(
-            name="step",
-            value=exposure.step_s,
-            unit="s",
-            definition="mean of the same steps, all phases together",
-            figure="step_times",
-        ),
-    )
-
-
-def _others(other: WhatIf, exposure: Exposure) -> tuple[Evidence, ...]:
-    model = "by step = max(T, f·T + α + bytes / rate)"
-    return (
-        Evidence(
-            name="step without network",
-            value=other.perfect_s,
-            unit="s",
-            low=None if exposure.is_starved else exposure.step_s - exposure.high_s,
-            high=None if exposure.is_starved else exposure.step_s - exposure.low_s,
-            definition="an infinitely fast network: step − exposed communication; where the reader of data sets the "
-            "pace, the step as it is",
-        ),
-        Evidence(
-            name="step with twice the link, or half the bytes",
-            value=other.double_rate_s,
-            unit="s",
-            definition=f"{model}; no more than this, since what computing hides is not counted where the link's speed "
-            "is not known",
-        ),
-        Evidence(name="step with ten times the link", value=other.tenfold_rate_s, unit="s", definition=model),
-        Evidence(
-            name="tokens/s with twice the batch",
-            value=other.double_batch_gain,
-            definition="against now: 2 · step / (step + computing + data), since the exchange stays as it is",
-        ),
-    )
-
-
-def _bytes(
-    needed: float, *, traffic: tuple[Traffic, ...], capacity: Capacity | None, step_s: float
-) -> tuple[Evidence, ...]:
-    found = []
-    if needed:
-        found.append(
-            Evidence(
-                name="bytes a step, predicted",
-                value=needed,
-                unit="bytes",
-                definition="in each direction of each host's link: 2 · (n − 1) / n · bytes of gradients",
-                figure="step_bytes",
-            )
-        )
-    if capacity is not None:
-        found.append(
-            Evidence(
-                name="link",
-                value=capacity.bytes_per_s,
-                unit="bytes/s",
-                definition=f"one direction, {capacity.origin}",
-            )
-        )
-    for each in traffic:
-        for way, value in (("sent", each.sent_bytes), ("received", each.received_bytes)):
-            found.append(
-                Evidence(
-                    name=f"{each.host} {each.interface} {way} a step",
-                    value=value,
-                    unit="bytes",
-                    definition=f"sum of {each.samples:,} samples while training, divided by the steps",
-                    figure="network",
-                )
-            )
-        if capacity is not None and step_s:
-            found.append(
-                Evidence(
-                    name=f"{each.host} {each.interface} full",
-                    value=each.fuller_bytes / step_s / capacity.bytes_per_s,
-                    unit="share",
-                    definition="bytes a step in the fuller direction / step / link; how full it is says nothing about "
-                    "who waits",
-                    figure="network",
-                )
-            )
-    return tuple(found)
 
 
 def _missing(series: Series, exposure: Exposure, *, traffic: tuple[Traffic, ...]) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from tandem.observe.learning import (
 from tandem.observe.numbers import count, decimal, percent
 from tandem.observe.series.columns import Series
 from tandem.observe.statistics import Estimate, Rise, change_of, noise_of, slope_of
+from tandem.observe.verdicts.words import evaluate_more
 
 __all__ = ["judge"]
 
@@ -76,7 +77,7 @@ def judge(series: Series) -> Finding:
     seen = _look(series, valid) if len(valid) >= FEWEST else None
     verdict, confidence, answer, advice = _answer(series, seen, len(valid))
     missing = [] if len(gap_curve(series)) else [PROBE]
-    if seen is not None and seen.bleu is None:
+    if seen is not None and seen.has_risen and seen.bleu is None:
         missing.append("BLEU when the loss was lowest, and now")
     if len(valid) < FEWEST:
         missing.insert(0, f"the loss on the valid text after at least {FEWEST} steps")
@@ -124,7 +125,7 @@ def _answer(series: Series, seen: _Seen | None, evaluations: int) -> tuple[Verdi
     if seen is None:
         are = "is one evaluation" if evaluations == 1 else f"are {evaluations or 'no'} evaluations"
         text = f"Cannot tell: there {are} of the loss on the valid text, and {FEWEST} are needed."
-        return "cannot tell", "none", text, "Evaluate more often (evaluate.every_steps)."
+        return "cannot tell", "none", text, evaluate_more(series)
     if seen.has_risen:
         return _of_risen(seen)
     return _of_not_risen(seen)
@@ -183,7 +184,7 @@ def _of_not_risen(seen: _Seen) -> tuple[Verdict, Confidence, str, str]:
     text = f"No: the loss on the valid text is at its lowest point, {decimal(seen.lowest)}, or within its noise of it"
     if len(seen.gap):
         gap = float(seen.gap.value[-1])
-        text += f"; it is {decimal(gap)} above that on training pairs measured alike"
+        text += f"; it is {decimal(abs(gap))} {'above' if gap >= 0 else 'below'} that on training pairs measured alike"
         if slope_of(seen.gap.step, seen.gap.value).low > 0:
             text += ", and that gap grows: the model learns training pairs by heart too, without harm so far"
     if len(seen.valid) <= FEWEST:
@@ -232,6 +233,18 @@ def _evidence(seen: _Seen) -> tuple[Evidence, ...]:
             figure="losses",
         ),
     ]
+    if seen.bleu is not None:
+        found.append(
+            Evidence(
+                name="change of BLEU since then",
+                value=seen.bleu.value,
+                low=seen.bleu.low,
+                high=seen.bleu.high,
+                definition="On a straight line through its points since the lowest loss, from the first to the last; "
+                "the interval is by their noise, at least that of the set's size.",
+                figure="bleu",
+            )
+        )
     if len(seen.gap):
         found += _of_gap(seen.gap)
     return tuple(found)

@@ -22,10 +22,9 @@ SMALL = 1e-3
 """Share of the peak below which a rate is too small to compare."""
 FITTED = 0.02
 
-WHY = (
-    "It rises so that the first, unsure gradients cannot throw the model off, and falls so that it can settle; it "
-    "follows the step alone, so it neither causes BLEU nor follows it."
-)
+RISES = "rises so that the first, unsure gradients cannot throw the model off"
+FALLS = "falls so that it can settle"
+ALONE = "it follows the step alone, so it neither causes BLEU nor follows it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +54,7 @@ def judge(series: Series) -> Finding:
         text += f"; the rates as run differ from it by up to {percent(differs)}"
     return _finding(
         "high" if differs is not None and differs <= SAME else "medium",
-        f"{text}. {WHY}",
+        f"{text}. {_why(plan)}",
         evidence=_evidence(plan, run, differs),
         missing=() if differs is not None else ("the learning rate as run",),
         advice="Look whether the recipe was changed between starts."
@@ -100,6 +99,12 @@ def _peak(plan: Plan) -> float:
     return float(plan.rates(np.array([float(plan.peak_step)]))[0])
 
 
+def _why(plan: Plan) -> str:
+    is_rising, is_falling = plan.warmup > 1, plan.kind != "constant" or plan.cooldown > 0
+    parts = [RISES] * is_rising + [FALLS if is_falling else "then stays" if is_rising else "stays the same"]
+    return f"It {', and '.join(parts)}; {ALONE}."
+
+
 def _difference(series: Series, plan: Plan, run: _Run) -> float | None:
     """Largest relative difference between planned and run; None where nothing can be compared."""
     planned = planned_rates(series, run.step)
@@ -120,9 +125,9 @@ def _of_run_alone(run: _Run) -> Finding:
     top = f"{run.rate[place]:.3g} at step {count(int(run.step[place]))}"
     plan = _fitted(run)
     if plan is None:
-        text = f"No formula is in the log, and the rates fit none that is known; the highest is {top}. {WHY}"
+        text = f"No formula is in the log, and the rates fit none that is known; the highest is {top}."
         return _finding("low", text, missing=("the formula of the learning rate",), evidence=_peak_run(run))
-    text = f"The rates as run look like {plan.kind}: {plan.formula}; the highest is {top}. {WHY}"
+    text = f"The rates as run look like {plan.kind}: {plan.formula}; the highest is {top}. {_why(plan)}"
     return _finding("medium", text, missing=("the formula of the learning rate",), evidence=_peak_run(run))
 
 

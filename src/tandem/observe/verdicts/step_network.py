@@ -65,11 +65,15 @@ def _measured(series: Series, exposure: Exposure) -> Finding:
 
 def _lead(exposure: Exposure, needed: float) -> str:
     what = f"{megabytes_of(needed)} of gradients in each direction" if needed else "the sum of the gradients"
-    way = "through the memory of their one host" if exposure.hosts == 1 else "through each host's link"
+    ways = {
+        0: " (whether through links of hosts is not known)",
+        1: ", through the memory of their one host",
+    }
+    way = ways.get(exposure.hosts, ", through each host's link")
     cost = f"{seconds(exposure.network_s)} ({percent(exposure.share(exposure.network_s))})"
     bound = "" if exposure.probes else "at least "
     return (
-        f"Of the {seconds(exposure.step_s)} of a step, {bound}{cost} are the cost of {what}, {way}; "
+        f"Of the {seconds(exposure.step_s)} of a step, {bound}{cost} are the cost of {what}{way}; "
         f"{seconds(exposure.compute_s)} are forward and backward, {seconds(exposure.straggler_s)} waiting for the "
         f"slowest rank, {seconds(exposure.data_s)} for data, {seconds(exposure.optimizer_s)} the optimiser and "
         f"{seconds(exposure.other_s)} the rest."

@@ -121,6 +121,10 @@ def _pace(series: Series) -> _Pace:
 
 
 def _answer(pace: _Pace, is_mean: bool) -> str:
+    if len(pace.duration_s) == 1:
+        steps = count(int(pace.behind[0]))
+        of = f"mean over {steps} steps, the only one that the log has" if is_mean else "of a single step"
+        return f"{seconds(pace.median.value)} ({of}); {_drift(pace)}."
     high, most = np.quantile(pace.duration_s, (0.95, 0.99))
     of = (
         f"{count(len(pace.duration_s))} means over {count(int(np.median(pace.behind)))} steps each"

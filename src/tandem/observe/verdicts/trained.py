@@ -21,6 +21,7 @@ from tandem.observe.series.columns import Series
 from tandem.observe.statistics import Gain, expect_gains
 from tandem.observe.verdicts.gains import FEWEST, MORE, bleu_gains, gain_evidence, loss_gains, relative_gain
 from tandem.observe.verdicts.imported_scores import doubt_scores, score_evidence
+from tandem.observe.verdicts.words import evaluate_more
 
 __all__ = ["judge"]
 
@@ -28,7 +29,8 @@ WORTH_SHARE = 0.01
 WORTH_NATS = 0.005
 """A gain counts from one percent of the loss on, and from this much where the loss is small."""
 WORTH_BLEU = 0.2
-SURE, LIKELY = 0.95, 0.9
+SURE, LIKELY, RATHER = 0.95, 0.9, 0.75
+"""Chances at which an answer is given with high, medium and low confidence."""
 RISEN = 0.01
 """Share of the lowest loss above which it counts as passed."""
 CHANCE = 0.01
@@ -167,10 +169,10 @@ def _by_gain(series: Series, loss: Gain, bleu: Gain | None) -> _Said:
         + (_raised(bleu) if bleu is not None else "")
     )
     missing = () if bleu is not None else (_no_bleu(series),)
-    if chance >= LIKELY:
+    if chance >= RATHER:
         return _Said(
             verdict="no",
-            confidence="high" if chance >= SURE else "medium",
+            confidence="high" if chance >= SURE else "medium" if chance >= LIKELY else "low",
             answer=f"No: {expected}.{_stopped(series)}",
             advice=_go_on(series),
             missing=missing,
@@ -270,7 +272,7 @@ def _by_training_loss(series: Series) -> _Said:
             f"Cannot tell: there {_are(len(valid))} on the valid text, and the training loss alone "
             "does not say."
         ),
-        advice="Evaluate more often (evaluate.every_steps).",
+        advice=evaluate_more(series),
         missing=missing,
     )
 

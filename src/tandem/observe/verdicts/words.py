@@ -1,6 +1,8 @@
-"""Seconds, rates and links as the sentences of verdicts say them."""
+"""Seconds, rates and links as the sentences of verdicts say them, and advice that several give."""
 
-__all__ = ["UTILISATION", "bit_rate", "byte_rate", "megabytes_of", "seconds"]
+from tandem.observe.series.columns import Series
+
+__all__ = ["UTILISATION", "bit_rate", "byte_rate", "evaluate_more", "megabytes_of", "seconds"]
 
 UTILISATION = (
     "utilisation counts every moment in which some kernel is on the GPU, and a kernel that waits for the network "
@@ -31,3 +33,10 @@ def megabytes_of(value: float) -> str:
     if value >= 99.5e6:
         return f"{value / 1e6:,.0f} MB"
     return f"{value / 1e6:.3g} MB"
+
+
+def evaluate_more(series: Series) -> str:
+    """The advice to do so, with the setting as the tool that trained the run calls it, where that is known."""
+    if series.imported is None:
+        return "Evaluate more often (evaluate.every_steps)."
+    return f"Evaluate more often{' (eval_steps)' if 'eval_steps' in series.imported.facts else ''}."

@@ -54,7 +54,7 @@ class LinkMeasured(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostDescribed(Event):
-    """The sampler of a host began; what it samples keeps this order."""
+    """The sampler of a host began; what it samples keeps this order. A whole number that is not known is -1."""
 
     cores: int
     """That a process may use."""
@@ -73,7 +73,10 @@ class HostDescribed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSampled(Event):
-    """What a host did in about the last second; lists are in the order of HostDescribed, and nan is not known."""
+    """What a host did in about the last second; lists are in the order of HostDescribed.
+
+    What is not known is nan, in whole numbers -1; a list may be empty where nothing of it is known.
+    """
 
     seconds: float
     """Since the sample before, by the host's own clock."""
@@ -92,7 +95,7 @@ class HostSampled(Event):
     gpu_clock_mhz: tuple[float, ...]
     gpu_temperature_c: tuple[float, ...]
     gpu_throttled: tuple[str, ...]
-    """Why the clock is held down, as `power` or `heat`; empty where it is not."""
+    """Why the clock is held down, as `power` or `heat`; empty where it is not, or the card does not tell."""
     received_bytes_per_s: tuple[float, ...]
     sent_bytes_per_s: tuple[float, ...]
     packets_per_s: tuple[float, ...]

@@ -34,8 +34,7 @@ class Disk:
 
     def __init__(self, folder: Path, *, devices: Path = _DEVICES) -> None:
         self._folder = folder
-        number = _existing(folder).stat().st_dev
-        self._device = devices / f"{os.major(number)}:{os.minor(number)}"
+        self._device = devices / _device_number(folder)
         self._growth = Growth()
         self._growth.since_last(self._sectors())
 
@@ -65,9 +64,19 @@ def _existing(folder: Path) -> Path:
     return next(each for each in (folder, *folder.resolve().parents) if each.exists())
 
 
+def _device_number(folder: Path) -> str:
+    """As the kernel names devices; a disk that does not answer has a number that no device has."""
+    try:
+        number = _existing(folder).stat().st_dev
+    except OSError:
+        return "unknown"
+    return f"{os.major(number)}:{os.minor(number)}"
+
+
 def _free_bytes(folder: Path) -> int:
+    """Room for who is not root; -1 where the file system does not tell."""
     try:
         held = os.statvfs(_existing(folder))
     except OSError:
-        return 0
+        return -1
     return held.f_bavail * held.f_frsize

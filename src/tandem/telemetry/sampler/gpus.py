@@ -42,7 +42,7 @@ class GpuSample(TypedDict):
 
 
 class Gpus:
-    """GPUs by their UUIDs, in that order; what a card does not tell is nan, 0 or empty."""
+    """GPUs by their UUIDs, in that order; what a card does not tell is nan, -1 or empty."""
 
     def __init__(self, uuids: Sequence[str], *, nvml: Any = pynvml) -> None:
         """Without UUIDs there are no GPUs, nor where the driver is missing."""
@@ -54,7 +54,7 @@ class Gpus:
         nvml = self._nvml
         return {
             "gpus": self._each(lambda gpu: _text(nvml.nvmlDeviceGetName(gpu)), "GPU"),
-            "gpu_memory_bytes": self._each(lambda gpu: int(nvml.nvmlDeviceGetMemoryInfo(gpu).total), 0),
+            "gpu_memory_bytes": self._each(lambda gpu: int(nvml.nvmlDeviceGetMemoryInfo(gpu).total), -1),
             "gpu_power_limit_w": self._each(
                 lambda gpu: nvml.nvmlDeviceGetEnforcedPowerLimit(gpu) / _MILLI, math.nan
             ),
@@ -67,7 +67,7 @@ class Gpus:
             "gpu_utilisation": self._each(
                 lambda gpu: nvml.nvmlDeviceGetUtilizationRates(gpu).gpu / 100, math.nan
             ),
-            "gpu_memory_bytes": self._each(lambda gpu: int(nvml.nvmlDeviceGetMemoryInfo(gpu).used), 0),
+            "gpu_memory_bytes": self._each(lambda gpu: int(nvml.nvmlDeviceGetMemoryInfo(gpu).used), -1),
             "gpu_power_w": self._each(lambda gpu: nvml.nvmlDeviceGetPowerUsage(gpu) / _MILLI, math.nan),
             "gpu_clock_mhz": self._each(
                 lambda gpu: float(nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)), math.nan
@@ -82,13 +82,18 @@ class Gpus:
         nvml = self._nvml
         try:
             nvml.nvmlInit()
-            every = [nvml.nvmlDeviceGetHandleByIndex(each) for each in range(nvml.nvmlDeviceGetCount())]
-            named = [(_text(nvml.nvmlDeviceGetUUID(each)), each) for each in every]
+            count = nvml.nvmlDeviceGetCount()
         except nvml.NVMLError:
             return []
+        # One card that has fallen off the bus must not hide the others.
+        named = [each for number in range(count) if (each := self._ask(self._name, number, None)) is not None]
         # The driver's UUIDs begin with the kind of the device, which others leave out.
         found = [handle for uuid in uuids for name, handle in named if name.endswith(uuid)]
-        return (found or every)[:_MOST_GPUS]
+        return found[:_MOST_GPUS]
+
+    def _name(self, number: int) -> tuple[str, Any]:
+        handle = self._nvml.nvmlDeviceGetHandleByIndex(number)
+        return _text(self._nvml.nvmlDeviceGetUUID(handle)), handle
 
     def _throttled(self, handle: Any) -> str:
         held = self._nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)

@@ -60,7 +60,7 @@ class Network:
         """Names, and the speeds that they agreed on with their switches."""
         stats = psutil.net_if_stats()
         speeds = [stats[name].speed if name in stats else 0 for name in self._names]
-        known = tuple(speed * _MEGA if 0 < speed < _UNKNOWN_SPEED else 0 for speed in speeds)
+        known = tuple(speed * _MEGA if speed > 0 and speed != _UNKNOWN_SPEED else 0 for speed in speeds)
         return {"interfaces": self._names, "interface_bits_per_s": known}
 
     def sample(self, seconds: float) -> NetworkSample:
@@ -118,5 +118,5 @@ def _sum(grown: Mapping[str, float], name: str, counts: Iterable[str]) -> float:
 
 
 def _whole(count: float) -> int:
-    """A count that is not known is none that was seen."""
-    return 0 if math.isnan(count) else int(count)
+    """A count that is not known is -1 in the run log."""
+    return -1 if math.isnan(count) else int(count)

@@ -110,6 +110,24 @@ def test_a_score_of_another_tool_is_not_called_bleu() -> None:
     assert "no BLEU" in figure["layout"]["yaxis"]["title"]["text"]
 
 
+@pytest.mark.parametrize("names", [["eval/sacrebleu"], ["Eval_BLEU_Score", "eval/sacrebleu"]])
+def test_a_score_that_may_be_bleu_is_not_said_to_be_none(names: list[str]) -> None:
+    evaluations = build_evaluations([10, 20], [2.0, 1.9])
+    scored = tuple(replace(each, scores=dict.fromkeys(names, 26.4)) for each in evaluations)
+    figure = drawn("bleu", build_series(evaluations=scored, imported=build_imported()))
+    title = figure["layout"]["yaxis"]["title"]["text"]
+    assert title.startswith("score, as its tool computes it")
+    assert ("Eval_BLEU_Score is no BLEU" in title) == ("Eval_BLEU_Score" in names)
+
+
+def test_losses_of_another_tool_are_in_its_unit() -> None:
+    titles = [
+        drawn("losses", series)["layout"]["yaxis"]["title"]["text"]
+        for series in (build_series(imported=build_imported()), RUN)
+    ]
+    assert titles == ["loss, as that tool has it", "loss, nats a target token"]
+
+
 def test_bleu_has_its_interval() -> None:
     bars = drawn("bleu")["data"][0]["error_y"]
     assert bars["array"] == pytest.approx([0.6] * 6, abs=1e-3)
@@ -153,8 +171,29 @@ def test_a_quiet_interface_is_left_out_and_the_inner_one_too() -> None:
         sent_bytes_per_s=rates,
         received_bytes_per_s=rates,
     )
-    figure = drawn("network", build_series(samples={"alpha": samples}))
+    two_hosts = build_ranks(build_steps(), hosts=("alpha", "beta"))
+    figure = drawn("network", build_series(samples={"alpha": samples}, ranks=two_hosts))
     assert {trace["name"] for trace in figure["data"]} == {"eth0 sent", "eth0 received"}
+
+
+def test_what_ranks_of_one_host_send_each_other_is_shown_whatever_else_goes_on() -> None:
+    rates = np.array([[9e9], [1.0]], np.float32) * np.ones(50, np.float32)
+    samples = build_samples(50, bits_per_s=(0, 0), sent_bytes_per_s=rates, received_bytes_per_s=rates)
+    figure = drawn("network", build_series(samples={"alpha": samples}))
+    assert {trace["name"] for trace in figure["data"]} == {"lo sent", "lo received"}
+
+
+def test_a_time_without_end_is_left_out_of_the_split() -> None:
+    seconds = np.full(50, 0.5)
+    seconds[20] = math.inf
+    steps = build_steps(50, duration_s=0.5)
+    endless = build_evaluations([20], [2.0], duration_s=math.inf)
+    series = build_series(
+        steps=replace(steps, duration_s=seconds), ranks=build_ranks(steps), evaluations=endless
+    )
+    bars = drawn("time_split", series)["data"][0]
+    assert bars["y"] == ["training", "start-up and compiling"]
+    assert max(bars["x"]) < 60
 
 
 def test_bytes_a_step_are_those_of_the_samples() -> None:

@@ -1,6 +1,6 @@
 """Event files for TensorBoard, written by its own classes and by ours."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tandem.observe.sinks.event_file import encode_scalars, encode_version, frame
@@ -9,7 +9,7 @@ NAME = "events.out.tfevents.1600000000.alpha"
 
 
 def write_points(
-    folder: Path, points: list[tuple[float, int, Mapping[str, float]]], *, name: str = NAME
+    folder: Path, points: Sequence[tuple[float, int, Mapping[str, float]]], *, name: str = NAME
 ) -> Path:
     """A file with these points: time, step, numbers by tag."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,7 @@
 import bz2
+import errno
 import gzip
+import io
 import lzma
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +33,27 @@ def test_a_torn_packed_log_is_read_up_to_its_tear(tmp_path: Path) -> None:
     lines = texts(tmp_path, packed[: len(packed) // 2])
     assert 1000 < len(lines) < 40_000
     assert lines == [f"{number:08d}" for number in range(len(lines))]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_a_spoilt_packed_log_ends_there(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    lines = "".join(f"{number:08d} {number * number % 7919}\n" for number in range(200_000)).encode()
+    packed = bytearray(pack(lines))
+    packed[len(packed) * 3 // 4] ^= 0xFF
+    found = texts(tmp_path, bytes(packed))
+    assert found[:1000] == lines.decode().splitlines()[:1000]
+    assert len(found) < 200_000
+
+
+def test_a_disk_that_fails_is_not_the_end_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_size: int) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    failing = io.BytesIO()
+    monkeypatch.setattr(failing, "read", fail)
+    monkeypatch.setattr("tandem.observe.imports.console._unpack", lambda _file: failing)
+    with pytest.raises(OSError, match="Input/output error"):
+        texts(tmp_path, b"one\n")
 
 
 def test_a_last_line_without_its_end_is_left_out(tmp_path: Path) -> None:

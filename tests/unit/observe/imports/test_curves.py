@@ -2,14 +2,14 @@ import math
 from pathlib import Path
 
 import pytest
-from tests.unit.observe.imports.board import write_points
+from tests.unit.observe.imports.board import NAME, write_points
 
 from tandem.errors import TandemError
 from tandem.observe.imports.curves import Curves, read_curves
 
 
-def kinds(folder: Path, tag: str, *, writer: str = ".") -> list[str]:
-    write_points(folder / writer, [(1.0, 1, {tag: 0.5})])
+def kinds(folder: Path, tag: str) -> list[str]:
+    write_points(folder, [(1.0, 1, {tag: 0.5})])
     return [point.kind for point in read_curves(folder).points]
 
 
@@ -35,7 +35,9 @@ def test_a_curve_is_known_by_the_names_that_tools_give_it(tmp_path: Path, tag: s
     assert kinds(tmp_path, tag) == [kind]
 
 
-@pytest.mark.parametrize("tag", ["epoch_loss", "loss_1", "weights/norm", "lossy", "bleuish"])
+@pytest.mark.parametrize(
+    "tag", ["epoch_loss", "train/train_loss", "loss_1", "weights/norm", "lossy", "bleuish"]
+)
 def test_a_curve_of_another_name_is_not_used_and_named(tmp_path: Path, tag: str) -> None:
     write_points(tmp_path, [(1.0, 1, {tag: 0.5})])
     curves = read_curves(tmp_path)
@@ -43,23 +45,21 @@ def test_a_curve_of_another_name_is_not_used_and_named(tmp_path: Path, tag: str)
     assert curves.unused == (tag,)
 
 
-@pytest.mark.parametrize("writer", ["eval", "run/validation", "logs/eval_0"])
-def test_a_writer_of_evaluations_has_its_own_loss(tmp_path: Path, writer: str) -> None:
-    assert kinds(tmp_path, "loss", writer=writer) == ["eval_loss"]
-
-
-def test_a_folder_of_another_word_is_no_writer_of_evaluations(tmp_path: Path) -> None:
-    assert kinds(tmp_path, "loss", writer="revaluation") == ["train_loss"]
-
-
 def test_all_files_are_read_in_the_order_of_their_times(tmp_path: Path) -> None:
-    write_points(tmp_path / "b", [(1.0, 1, {"loss": 3.0}), (3.0, 3, {"loss": 1.0})])
-    torn = write_points(tmp_path / "a", [(2.0, 2, {"loss": 2.0})])
+    write_points(tmp_path, [(1.0, 1, {"loss": 3.0}), (3.0, 3, {"loss": 1.0})], name=NAME + "b")
+    torn = write_points(tmp_path, [(2.0, 2, {"loss": 2.0})], name=NAME + "a")
     torn.write_bytes(torn.read_bytes() + b"\x01\x02")
     curves = read_curves(tmp_path)
     assert [point.value for point in curves.points] == [3.0, 2.0, 1.0]
+    assert curves.begins == {NAME + "a": 2.0, NAME + "b": 1.0}
     assert len(curves.files) == 2
     assert curves.torn == 1
+
+
+def test_a_file_whose_name_is_no_utf_8_has_one_that_can_be_written(tmp_path: Path) -> None:
+    path = write_points(tmp_path, [(1.0, 1, {"loss": 3.0})], name=NAME + "\udcff")
+    assert read_curves(tmp_path).files == (NAME + "\\udcff",)
+    assert read_curves(path).files == (NAME + "\\udcff",)
 
 
 def test_values_are_found_by_step_and_steps_by_value(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
+import json
 import math
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,14 @@ from tests.unit.observe.story import Teller, started
 from tandem.errors import TandemError
 from tandem.observe.imports import Observed, import_tensorboard
 from tandem.observe.sinks.tensorboard import TensorBoardSink
-from tandem.runlog.event import LossMeasured, RunImported, ScoreImported, StepFinished, TrainingStarted
+from tandem.runlog.event import (
+    LossMeasured,
+    RunImported,
+    RunStarted,
+    ScoreImported,
+    StepFinished,
+    TrainingStarted,
+)
 from tandem.runlog.reader import read_records
 
 
@@ -72,6 +81,82 @@ def test_a_curve_that_goes_back_is_a_restart(tmp_path: Path) -> None:
     assert [start.step for start in of(tmp_path / "run", TrainingStarted)] == [0, 100]
     # What lies between the two starts is no step.
     assert math.isnan(of(tmp_path / "run", StepFinished)[3].duration_s)
+
+
+def test_ranks_that_write_side_by_side_are_one_run_without_restarts(tmp_path: Path) -> None:
+    for rank in range(3):
+        write_points(
+            tmp_path / "logs",
+            [(10.0 * step + rank, step, {"loss": 9.0 - rank, "lr": 0.1}) for step in range(1, 6)],
+            name=f"{NAME}{rank}",
+        )
+    imported = import_tensorboard(tmp_path / "logs", tmp_path / "run")
+    assert (imported.steps, imported.restarts) == (5, 0)
+    assert [event.loss for event in of(tmp_path / "run", StepFinished)] == [7.0] * 5
+
+
+def test_ranks_that_wrote_one_point_each_are_no_restart(tmp_path: Path) -> None:
+    for rank in range(2):
+        write_points(
+            tmp_path / "logs",
+            [(1.0 + rank, 0, {"other": 1.0}), (100.0 + rank, 50, {"loss": 9.0})],
+            name=f"{NAME}{rank}",
+        )
+    assert import_tensorboard(tmp_path / "logs", tmp_path / "run").restarts == 0
+
+
+def test_a_restart_of_several_ranks_is_one(tmp_path: Path) -> None:
+    for begin_s, steps in ((100.0, (1, 101, 201)), (1000.0, (101, 201, 301))):
+        for rank in range(2):
+            write_points(
+                tmp_path / "logs",
+                [(begin_s + step + rank, step, {"loss": 9.0, "lr": 0.1}) for step in steps],
+                name=f"{NAME}{begin_s}.{rank}",
+            )
+    imported = import_tensorboard(tmp_path / "logs", tmp_path / "run")
+    assert (imported.steps, imported.restarts) == (6, 1)
+
+
+def test_a_step_that_is_written_twice_counts_once_as_it_was_last(tmp_path: Path) -> None:
+    points = [(10.0, 1, 9.0), (20.0, 2, 8.0), (20.5, 2, 7.5), (30.0, 3, 7.0)]
+    write_points(tmp_path / "logs", [(at, step, {"loss": loss}) for at, step, loss in points])
+    imported = import_tensorboard(tmp_path / "logs", tmp_path / "run")
+    assert (imported.steps, imported.restarts) == (3, 0)
+    assert [event.loss for event in of(tmp_path / "run", StepFinished)] == [9.0, 7.5, 7.0]
+
+
+def test_a_file_that_goes_back_is_a_restart(tmp_path: Path) -> None:
+    points = enumerate((1, 101, 201, 101, 201))
+    write_points(tmp_path / "logs", [(10.0 * at, step, {"loss": 9.0, "lr": 0.1}) for at, step in points])
+    imported = import_tensorboard(tmp_path / "logs", tmp_path / "run")
+    assert (imported.steps, imported.restarts) == (5, 1)
+
+
+def test_a_run_that_was_stopped_and_went_on_has_no_step_as_long_as_the_pause(tmp_path: Path) -> None:
+    write_points(tmp_path / "logs", [(float(step), step, {"loss": 9.0}) for step in (1, 101, 201)])
+    write_points(
+        tmp_path / "logs", [(9000.0 + step, step, {"loss": 8.0}) for step in (301, 401)], name=NAME + "2"
+    )
+    imported = import_tensorboard(tmp_path / "logs", tmp_path / "run")
+    assert imported.restarts == 1
+    lengths = [event.duration_s for event in of(tmp_path / "run", StepFinished)]
+    assert [length for length in lengths if not math.isnan(length)] == [1.0] * 3
+
+
+@pytest.mark.parametrize(
+    ("tag", "is_told"), [("eval/sacrebleu", True), ("Eval_BLEU_Score", False), ("chrF", False)]
+)
+def test_bleu_is_missing_only_where_no_curve_may_be_it(tmp_path: Path, tag: str, *, is_told: bool) -> None:
+    write_points(tmp_path / "logs", [(10.0, 1, {"loss": 9.0, tag: 0.3})])
+    imported = import_tensorboard(tmp_path / "logs", tmp_path / "run")
+    assert ("BLEU of translations" not in imported.untold) is is_told
+
+
+def test_names_that_are_no_utf_8_can_be_written_in_a_report(tmp_path: Path) -> None:
+    write_points(tmp_path / "logs", [(10.0, 1, {"loss": 9.0})], name=NAME + "\udcff")
+    import_tensorboard(tmp_path / "logs", tmp_path / "run\udcfe")
+    told = [*of(tmp_path / "run\udcfe", RunImported), *of(tmp_path / "run\udcfe", RunStarted)]
+    assert json.dumps([asdict(event) for event in told], ensure_ascii=False).encode()
 
 
 def test_several_writers_of_one_run_are_put_together(tmp_path: Path) -> None:

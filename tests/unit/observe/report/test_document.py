@@ -1,9 +1,19 @@
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
-from tests.unit.observe.report.told_run import bare_run, build_report, finding
+import numpy as np
+from tests.unit.observe.report.told_run import bare_run, build_report, build_run, finding
+from tests.unit.observe.verdicts.series_story import (
+    build_checkpoint,
+    build_evaluations,
+    build_imported,
+    build_samples,
+    build_start,
+    build_steps,
+)
 
 from tandem.observe.finding import Evidence
 from tandem.observe.report.document import SCHEMA_VERSION, report_document
@@ -41,3 +51,45 @@ def test_every_field_is_described(repository: Path) -> None:
     }
     assert fields <= described
     assert f"version {SCHEMA_VERSION}" in page
+
+
+def test_what_another_tool_did_not_say_is_null() -> None:
+    start = build_start(ranks=0, parameters=0, device="", precision="")
+    checkpoint = build_checkpoint(bytes=0, files={}, blocked_s=math.nan, write_s=math.nan)
+    series = build_run(
+        imported=build_imported(times="none"),
+        starts=((0.0, start),),
+        steps=build_steps(9, target_tokens=np.zeros(9, np.int64)),
+        checkpoints=(checkpoint,),
+        evaluations=build_evaluations([5], [2.0], valid_tokens=0),
+    )
+    document = json.loads(document_text(build_report(series)))
+    unknown = {"begun_ns", "seconds", "target_tokens", "ranks", "parameters", "device", "precision"}
+    assert {name for name, value in document["run"].items() if value is None} == unknown
+    wrote = document["checkpoints"][0]
+    unknown = {"time_s", "bytes", "blocked_s", "write_s", "files", "is_removed"}
+    assert {name for name, value in wrote.items() if value is None} == unknown
+    assert document["evaluations"][0]["valid_tokens"] is None
+    assert document["evaluations"][0]["time_s"] is None
+
+
+def test_ranks_are_those_that_trained() -> None:
+    series = build_run(starts=((0.0, build_start(ranks=6)),))
+    assert json.loads(document_text(build_report(series)))["run"]["ranks"] == 6
+    imported = build_run(imported=build_imported(), starts=((0.0, build_start(ranks=8)),))
+    assert json.loads(document_text(build_report(imported)))["run"]["ranks"] == 8
+
+
+def test_what_a_sampler_did_not_know_is_null() -> None:
+    samples = build_samples()
+    described = replace(samples.described, cores=-1, memory_bytes=-1, gpu_memory_bytes=(-1,))
+    series = build_run(samples={"alpha": replace(samples, described=described)})
+    host = json.loads(document_text(build_report(series)))["hosts"]["alpha"]
+    assert (host["cores"], host["memory_bytes"], host["gpu_memory_bytes"]) == (None, None, [None])
+
+
+def test_text_that_is_no_unicode_is_written_out() -> None:
+    series = build_run(name="a\udcff", recipe={"k\udcff": "v\udcff"})
+    document = json.loads(document_text(build_report(series)).encode())
+    assert document["run"]["name"] == "a\\udcff"
+    assert document["recipe"] == {"k\\udcff": "v\\udcff"}

@@ -1,10 +1,20 @@
 import json
+import math
 import re
+from dataclasses import replace
+from pathlib import Path
 
+import pytest
 from tests.unit.observe.report.told_run import bare_run, build_report, build_run, finding
+from tests.unit.observe.story import Teller, step_event, training, write_log
+from tests.unit.observe.verdicts.series_story import build_process
 
-from tandem.observe.report.gather import Report
+from tandem.observe.figures import FIGURES
+from tandem.observe.figures.look import Figure
+from tandem.observe.report.files import document_text
+from tandem.observe.report.gather import Report, gather_report, read_report
 from tandem.observe.report.html import report_page
+from tandem.observe.series.columns import Series
 
 
 def page_of(report: Report) -> str:
@@ -87,3 +97,46 @@ def test_data_of_figures_is_strict_json() -> None:
     whole = report_page(build_report()).decode()
     for held in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', whole, flags=re.DOTALL):
         json.loads(held, parse_constant=lambda name: (_ for _ in ()).throw(ValueError(name)))
+
+
+def test_text_that_is_no_unicode_is_written_out() -> None:
+    evil = "a\udcff"
+    process = replace(build_process(), command=("tandem", evil), host=evil)
+    series = build_run(
+        name=evil, recipe={evil: evil}, processes=(process,), samples={evil: build_run().samples["alpha"]}
+    )
+    page = report_page(gather_report(series)).decode()
+    assert "a\\udcff" in page
+
+
+def test_a_figure_that_cannot_be_drawn_leaves_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_series: Series) -> None:
+        raise ZeroDivisionError("planted")
+
+    failing = {**FIGURES, "losses": fail, "lengths": fail}
+    monkeypatch.setattr("tandem.observe.report.gather.FIGURES", failing)
+    report = gather_report(build_run())
+    page = page_of(report)
+    assert len(report.findings) == 11
+    assert set(report.figures) == set(FIGURES) - {"losses", "lengths"}
+    assert "No figure: it could not be drawn (ZeroDivisionError: planted)." in page
+    assert "anatomy" in boxes(page)
+
+
+def test_figures_hold_no_infinity(monkeypatch: pytest.MonkeyPatch) -> None:
+    def endless(_series: Series) -> Figure:
+        return {"data": [{"y": [1.0, math.inf, math.nan]}], "layout": {}}
+
+    monkeypatch.setattr("tandem.observe.report.gather.FIGURES", {"losses": endless})
+    assert gather_report(bare_run()).figures["losses"]["data"] == [{"y": [1.0, None, None]}]
+
+
+def test_a_step_without_end_spoils_neither_page_nor_json(tmp_path: Path) -> None:
+    teller = Teller()
+    records = list(training(teller, steps=30, every=10))
+    endless = replace(step_event(31), duration_s=math.inf)
+    write_log(tmp_path, [*records, teller.tell(endless, after_s=1.0)])
+    report = read_report(tmp_path)
+    assert not report.undrawn
+    assert report_page(report)
+    assert json.loads(document_text(report), parse_constant=pytest.fail)["run"]["steps"] == 31

@@ -86,3 +86,21 @@ def test_waiting_loads_nothing_heavy() -> None:
     program = "import sys, tandem.observe.report.keep; print({'plotly', 'torch', 'numpy', 'rich'} & set(sys.modules))"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "set()"
+
+
+def test_a_success_takes_back_what_was_said_of_a_failure(tmp_path: Path) -> None:
+    failures = [ValueError("a\udcff")]
+
+    def write(_run: Path) -> None:
+        if failures:
+            raise failures.pop()
+
+    notes: list[bool] = []
+
+    def wait(_seconds: float) -> bool:
+        notes.append((tmp_path / "report" / "keeper.txt").exists())
+        return len(notes) == 2
+
+    keep(tmp_path, wait=wait, write=write)
+    assert notes == [False, True]
+    assert not (tmp_path / "report" / "keeper.txt").exists()

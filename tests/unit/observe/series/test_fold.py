@@ -245,3 +245,21 @@ def test_recipe_and_card_come_from_the_folder_where_the_log_has_none(tmp_path: P
     assert series.card is not None
     (tmp_path / "recipe.yaml").write_text("name: [\n")
     assert dict(read_series(tmp_path).recipe) == {}
+
+
+def test_ranks_whose_logs_are_elsewhere_have_rows_without_numbers(tmp_path: Path) -> None:
+    write_rank(tmp_path, (0.0, build_process(2)), (1.0, build_step(1)))
+    series = read_series(tmp_path)
+    assert series.ranks.duration_s.shape == (2, 1)
+    assert np.isnan(series.ranks.duration_s[1]).all()
+    assert series.ranks.hosts[1] == ""
+
+
+def test_a_start_of_training_says_how_many_ranks_there_are(tmp_path: Path) -> None:
+    write_rank(tmp_path, (0.0, build_start(0, 3)), (1.0, build_step(1)))
+    assert read_series(tmp_path).ranks.ranks == 3
+
+
+def test_processes_keep_their_ranks_where_the_first_left_no_log(tmp_path: Path) -> None:
+    write_rank(tmp_path, (0.0, build_process(2)), rank=1)
+    assert read_series(tmp_path).process_ranks == (1,)

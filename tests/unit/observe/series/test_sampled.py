@@ -98,3 +98,29 @@ def test_lists_of_uneven_length_are_read_one_by_one(tmp_path: Path) -> None:
 
 def test_samples_without_a_description_say_nothing(tmp_path: Path) -> None:
     assert fold(tmp_path, sample()) is None
+
+
+def test_whole_numbers_below_zero_are_not_known(tmp_path: Path) -> None:
+    unknown = replace(
+        sample(),
+        memory_bytes=-1,
+        disk_free_bytes=-1,
+        gpu_memory_bytes=(-1, 4),
+        gpu_temperature_c=(-1.0, 60.0),
+        dropped=(-1, 1),
+        retransmitted=-1,
+    )
+    samples = fold(tmp_path, DESCRIBED, unknown)
+    assert samples is not None
+    assert np.isnan([samples.memory_bytes[0], samples.disk_free_bytes[0], samples.retransmitted[0]]).all()
+    np.testing.assert_array_equal(samples.gpu_memory_bytes, [[np.nan], [4.0]])
+    np.testing.assert_array_equal(samples.dropped, [[np.nan], [1.0]])
+    assert samples.gpu_temperature_c[0, 0] == -1.0
+
+
+def test_a_sample_whose_network_is_not_known_is_kept(tmp_path: Path) -> None:
+    lost = replace(sample(), received_bytes_per_s=(), sent_bytes_per_s=(), packets_per_s=(), dropped=())
+    samples = fold(tmp_path, DESCRIBED, sample(), lost)
+    assert samples is not None
+    np.testing.assert_array_equal(samples.sent_bytes_per_s, [[3.0, np.nan], [4.0, np.nan]])
+    assert samples.cpu.tolist() == [0.5, 0.5]

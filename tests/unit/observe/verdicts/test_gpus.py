@@ -1,6 +1,7 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.unit.observe.verdicts.exchange_story import REFERENCE, exchanged, imported
 from tests.unit.observe.verdicts.series_story import build_samples, build_start
@@ -70,3 +71,21 @@ def test_an_imported_run_follows_from_its_network() -> None:
 
 def test_without_phases_nothing_is_told() -> None:
     assert judge(exchanged(steps=3)).verdict == "cannot tell"
+
+
+def test_where_the_log_names_no_device_none_is_called_a_gpu() -> None:
+    found = judge(exchanged(network_s=0.02, starts=(), peak=None))
+
+    assert "GPU" not in found.answer
+    assert "what device it ran on" in found.missing
+
+
+def test_ranks_without_a_log_are_missed() -> None:
+    series = exchanged(network_s=1.0)
+    for column in series.ranks.phases.values():
+        column[1] = np.nan
+
+    found = judge(series)
+
+    assert found.confidence != "high"
+    assert "logs of all ranks" in found.missing

@@ -1,11 +1,15 @@
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tests.unit.observe.verdicts.exchange_story import carried, exchanged, imported, link, starved
 
 from tandem.observe.series.columns import Series
 from tandem.observe.verdicts.network import judge
+
+Rows: TypeAlias = NDArray[np.float32]
 
 
 @pytest.mark.parametrize(
@@ -43,8 +47,17 @@ def test_a_small_wait_without_probes_is_no_with_less_confidence() -> None:
     assert (found.verdict, found.confidence) == ("no", "medium")
 
 
-def test_a_middling_wait_without_probes_is_uncertain() -> None:
-    assert judge(exchanged(network_s=0.15, probed=False)).confidence == "low"
+def test_a_middling_wait_without_probes_is_at_least_partly_the_network() -> None:
+    found = judge(exchanged(network_s=0.15, probed=False))
+
+    assert (found.verdict, found.confidence) == ("partly", "low")
+
+
+def test_a_lower_bound_below_the_border_says_nothing_where_the_rest_may_be_above() -> None:
+    found = judge(exchanged(network_s=0.06, probed=False))
+
+    assert (found.verdict, found.confidence) == ("cannot tell", "none")
+    assert "slows the computing beside it was not measured" in found.answer
 
 
 def test_a_straggler_is_named_and_is_not_the_network() -> None:
@@ -70,6 +83,62 @@ def test_a_reader_that_sets_the_pace_hides_a_slow_network() -> None:
     assert "reader first" in found.advice
     without = next(each.value for each in found.evidence if each.name == "step without network")
     assert without == next(each.value for each in found.evidence if each.name == "step")
+
+
+@pytest.mark.parametrize(
+    ("batch_s", "spread", "ahead", "verdict", "says"),
+    [
+        (1.9, 0.3, 4, "no", "the reader of data sets the pace"),
+        (1.5, 0.4, 1, "partly", "which the reader of data needs"),
+        (1.62, 0.3, 4, "yes", "But data came late"),
+    ],
+    ids=["it sets the pace", "it would soon", "it may"],
+)
+def test_readers_close_behind_bound_what_a_faster_network_saves_but_not_for_sure(
+    batch_s: float, spread: float, ahead: int, verdict: str, says: str
+) -> None:
+    series = exchanged(network_s=0.6, data_s=0.0, steps=2000)
+    phases = {name: column.copy() for name, column in series.ranks.phases.items()}
+    random = np.random.default_rng(11)
+    phases["data"], phases["exchange"] = _read_ahead(
+        phases["forward"] + phases["backward"],
+        batch_s=np.asarray(batch_s * (1 + spread * random.standard_normal((2, 2000))), np.float32),
+        network_s=np.asarray(0.6 * (1 + 0.3 * random.standard_normal(2000)), np.float32),
+        ahead=ahead,
+    )
+    found = judge(replace(series, ranks=replace(series.ranks, phases=phases)))
+
+    assert (found.verdict, found.confidence) == (verdict, "low")
+    assert says in found.answer
+
+
+def _read_ahead(computing: Rows, *, batch_s: Rows, network_s: Rows, ahead: int) -> tuple[Rows, Rows]:
+    """Waits for data and for the exchange, where readers work ahead."""
+    ranks, steps = computing.shape
+    data, exchange = np.zeros_like(computing), np.zeros_like(computing)
+    now, ready, taken = np.zeros(ranks), np.zeros(ranks), np.zeros((ahead, ranks))
+    for step in range(steps):
+        ready = np.maximum(ready, taken[step % ahead]) + batch_s[:, step]
+        begin = np.maximum(now, ready)
+        taken[step % ahead] = begin
+        arrived = begin + computing[:, step]
+        end = float(arrived.max() + network_s[step])
+        data[:, step], exchange[:, step] = begin - now, end - arrived
+        now = np.full(ranks, end + 0.04)
+    return data, exchange
+
+
+def test_late_data_of_readers_that_catch_up_at_once_take_nothing_from_the_network() -> None:
+    series = exchanged(network_s=0.6)
+    phases = {name: column.copy() for name, column in series.ranks.phases.items()}
+    late = np.zeros((2, 400), np.float32)
+    late[0, ::9] = late[1, 4::9] = 2.0
+    phases["data"] += late
+    phases["exchange"] += late[::-1]
+    found = judge(replace(series, ranks=replace(series.ranks, phases=phases)))
+
+    assert (found.verdict, found.confidence) == ("yes", "high")
+    assert "whose data come late" in found.answer
 
 
 def test_data_that_always_take_their_time_do_not_hide_the_network() -> None:

@@ -26,7 +26,9 @@ def test_a_loss_at_its_lowest_point_says_no() -> None:
 
 def test_a_loss_that_rises_while_training_pairs_get_better_says_yes_since_when() -> None:
     valid, probe = RISING + noise(0.004), FALLING - SHARE + noise(0.004, 2)
-    finding = judge(build_series(evaluations=build_evaluations(STEPS, valid.tolist(), probe=probe.tolist())))
+    bleu = 25 - 4 * np.maximum(0, SHARE - 0.4) + noise(0.1, 3)
+    evaluations = build_evaluations(STEPS, valid.tolist(), probe=probe.tolist(), bleu=bleu.tolist(), half=0.7)
+    finding = judge(build_series(evaluations=evaluations))
     assert (finding.verdict, finding.confidence) == ("yes", "high")
     assert "step 400" in finding.answer or "step 450" in finding.answer
     (growth,) = (each for each in finding.evidence if each.name == "growth of the gap")
@@ -43,8 +45,30 @@ def test_without_a_probe_it_is_less_sure_and_says_what_is_missing() -> None:
 def test_a_loss_that_rises_while_bleu_rises_says_partly() -> None:
     evaluations = build_evaluations(STEPS, RISING.tolist(), bleu=(20 + 6 * SHARE).tolist(), half=0.7)
     finding = judge(build_series(evaluations=evaluations))
-    assert finding.verdict == "partly"
-    assert "BLEU still rises" in finding.answer
+    assert (finding.verdict, finding.confidence) == ("partly", "medium")
+    assert "yet BLEU is 3." in finding.answer
+
+
+def test_without_bleu_a_rise_of_the_loss_alone_is_less_sure() -> None:
+    valid, probe = RISING + noise(0.004), FALLING - SHARE + noise(0.004, 2)
+    finding = judge(build_series(evaluations=build_evaluations(STEPS, valid.tolist(), probe=probe.tolist())))
+    assert (finding.verdict, finding.confidence) == ("yes", "medium")
+    assert "BLEU" in finding.missing[0]
+
+
+@pytest.mark.parametrize(("slope", "verdict"), [(0.2, "yes"), (1.2, "partly")])
+def test_a_rise_of_bleu_that_drowns_in_its_noise_takes_the_confidence(slope: float, verdict: str) -> None:
+    wobble = np.resize([1.0, -1.0], len(STEPS))
+    bleu = 25 + slope * SHARE + wobble
+    evaluations = build_evaluations(STEPS, RISING.tolist(), bleu=bleu.tolist(), half=0.7)
+    finding = judge(build_series(evaluations=evaluations))
+    assert (finding.verdict, finding.confidence) == (verdict, "low")
+
+
+def test_a_loss_below_that_on_training_pairs_is_told_so() -> None:
+    valid, probe = FALLING + noise(0.002), FALLING + 0.05 + noise(0.002, 2)
+    finding = judge(build_series(evaluations=build_evaluations(STEPS, valid.tolist(), probe=probe.tolist())))
+    assert "0.05 below that on training pairs" in finding.answer
 
 
 def test_a_growing_gap_below_a_falling_loss_is_no_overfitting_but_told() -> None:

@@ -92,3 +92,17 @@ def test_without_plan_and_rates_it_cannot_tell() -> None:
 
 def test_a_run_without_a_step_tells_its_plan() -> None:
     assert judge(build_series(steps=build_steps(0))).verdict == "measured"
+
+
+@pytest.mark.parametrize(
+    ("warmup", "says"),
+    [
+        (400, "It rises so that the first, unsure gradients cannot throw the model off, and then stays"),
+        (0, "It stays"),
+    ],
+)
+def test_a_constant_rate_is_not_said_to_fall(warmup: int, says: str) -> None:
+    schedule = f"constant: 0.0003 · min(1, step / {max(warmup, 1)})"
+    finding = judge(build_series(starts=((5.0, build_start(schedule=schedule)),)))
+    assert says in finding.answer
+    assert "falls" not in finding.answer

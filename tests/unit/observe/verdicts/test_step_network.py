@@ -73,3 +73,11 @@ def test_an_imported_run_on_one_host_crossed_no_network() -> None:
 
 def test_without_phases_nothing_is_told() -> None:
     assert judge(exchanged(steps=3)).verdict == "cannot tell"
+
+
+def test_no_link_is_spoken_of_where_it_is_not_known_that_there_are_several_hosts() -> None:
+    series = exchanged()
+    found = judge(replace(series, ranks=replace(series.ranks, hosts=("alpha", ""))))
+
+    assert "through each host's link" not in found.answer
+    assert "is not known" in found.answer

@@ -72,3 +72,9 @@ def test_means_of_another_tool_are_called_means() -> None:
     assert "44 means over 100 steps each" in finding.answer
     assert finding.confidence == "medium"
     assert all(each.name != "throughput" for each in finding.evidence)
+
+
+def test_a_log_with_one_mean_is_not_said_to_have_a_median() -> None:
+    steps = build_steps(2, duration_s=0.6, first=100, every=100)
+    finding = judge(build_series(steps=steps, imported=build_imported()))
+    assert finding.answer.startswith("0.60 s (mean over 100 steps, the only one that the log has)")

@@ -111,7 +111,7 @@ def test_without_evaluations_a_model_that_is_stuck_is_hardly_trained() -> None:
 def test_without_enough_evaluations_a_falling_training_loss_says_no_but_not_for_sure(count: int) -> None:
     evaluations = build_evaluations([250, 500, 1000][:count], [4.0, 3.5, 3.0][:count])
     finding = judge(build_series(evaluations=evaluations))
-    assert (finding.verdict, finding.confidence) == ("no", "medium")
+    assert (finding.verdict, finding.confidence) == ("no", "low")
     assert finding.missing
 
 
@@ -153,7 +153,7 @@ def test_the_reference_run_is_not_fully_trained() -> None:
         ended="",
     )
     finding = judge(series)
-    assert (finding.verdict, finding.confidence) == ("no", "high")
+    assert (finding.verdict, finding.confidence) == ("no", "medium")
     assert "what the other tool calls a score is none" in finding.missing[0]
     planned = "expected gain in loss on the valid text from the steps still planned"
     assert evidence(finding, planned) > 0.1
@@ -181,3 +181,28 @@ def test_a_steep_fall_that_has_stopped_is_not_continued() -> None:
     random = np.random.default_rng(2)
     valid = [*fallen, *(fallen[-1] + random.normal(0.0, 0.001, 6))]
     assert told(build_series(evaluations=build_evaluations(STEPS, valid)))[0] != "no"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_fall_that_broke_off_between_few_evaluations_is_not_continued_with_confidence(seed: int) -> None:
+    steps = list(range(100, 1001, 100))
+    random = np.random.default_rng(seed)
+    valid = 1.2 + 4.0 * np.minimum(steps, 700) ** -0.3 + random.normal(0.0, 0.01, len(steps))
+    verdict, confidence = told(build_series(evaluations=build_evaluations(steps, valid.tolist())))
+    assert verdict != "no" or confidence == "low"
+
+
+def test_a_loss_that_has_settled_while_bleu_may_rise_on_is_yes_with_low_confidence_at_most() -> None:
+    valid = falling(level=2.0, height=0.0005)
+    bleu = (20 + np.random.default_rng(3).normal(0.0, 1.5, len(STEPS))).tolist()
+    verdict, confidence = told(build_series(evaluations=build_evaluations(STEPS, valid, bleu=bleu, half=5.0)))
+    assert verdict != "yes" or confidence == "low"
+
+
+def test_what_bleu_gains_is_left_out_where_it_is_nothing() -> None:
+    valid = falling(level=1.0, height=0.6)
+    flat = judge(build_series(evaluations=build_evaluations(STEPS, valid, bleu=[0.0] * len(STEPS), half=0.0)))
+    assert "BLEU by about" not in flat.answer
+    rising = [10.0 + 10 * place for place in np.linspace(0, 1, len(STEPS))]
+    told_of = judge(build_series(evaluations=build_evaluations(STEPS, valid, bleu=rising, half=0.5)))
+    assert "raise BLEU by about" in told_of.answer

@@ -1,6 +1,7 @@
 import pytest
+from tests.unit.observe.verdicts.series_story import build_imported, build_series
 
-from tandem.observe.verdicts.words import bit_rate, byte_rate, megabytes_of, seconds
+from tandem.observe.verdicts.words import bit_rate, byte_rate, evaluate_more, megabytes_of, seconds
 
 
 @pytest.mark.parametrize(
@@ -19,3 +20,9 @@ from tandem.observe.verdicts.words import bit_rate, byte_rate, megabytes_of, sec
 )
 def test_numbers_are_said_to_three_digits(said: str, text: str) -> None:
     assert said == text
+
+
+def test_settings_are_called_as_the_tool_that_trained_calls_them() -> None:
+    assert "(evaluate.every_steps)" in evaluate_more(build_series())
+    assert "(eval_steps)" in evaluate_more(build_series(imported=build_imported({"eval_steps": 4001})))
+    assert evaluate_more(build_series(imported=build_imported())) == "Evaluate more often."

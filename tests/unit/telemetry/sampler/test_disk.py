@@ -38,3 +38,22 @@ def test_a_file_system_without_a_device_has_room_but_no_rates(tmp_path: Path) ->
 def test_a_folder_that_is_yet_to_be_made_is_on_the_disk_of_the_one_above(tmp_path: Path) -> None:
     disk = Disk(tmp_path / "runs" / "first", devices=tmp_path / "none")
     assert disk.sample(1.0)["disk_free_bytes"] == pytest.approx(os.statvfs(tmp_path).f_bavail * 4096, rel=1)
+
+
+def test_a_disk_that_does_not_answer_is_no_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_path: Path) -> None:
+        raise OSError("stale file handle")
+
+    disk = Disk(tmp_path, devices=tmp_path / "none")
+    monkeypatch.setattr(os, "statvfs", fail)
+    assert disk.sample(1.0)["disk_free_bytes"] == -1
+
+
+def test_a_disk_that_does_not_answer_at_the_start_is_one_without_a_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_path: Path, **_: object) -> None:
+        raise PermissionError("planted")
+
+    monkeypatch.setattr("tandem.telemetry.sampler.disk._existing", fail)
+    assert Disk(tmp_path).describe() == {"disk": ""}

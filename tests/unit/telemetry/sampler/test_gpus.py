@@ -12,8 +12,11 @@ from tandem.telemetry.sampler.gpus import Gpus
 class Driver:
     """A driver of two GPUs, the second of which tells little."""
 
-    def __init__(self, *, is_there: bool = True, throttled: int = 0) -> None:
+    def __init__(
+        self, *, is_there: bool = True, throttled: int = 0, lost: int | None = None, has_memory: bool = True
+    ) -> None:
         self._is_there, self._reasons = is_there, throttled
+        self._lost, self._has_memory = lost, has_memory
 
     def __getattr__(self, name: str) -> Any:
         return getattr(pynvml, name)
@@ -26,6 +29,8 @@ class Driver:
         return 2
 
     def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
+        if index == self._lost:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)
         return index
 
     def nvmlDeviceGetUUID(self, gpu: int) -> str | bytes:
@@ -35,6 +40,8 @@ class Driver:
         return ("Alpha", "Beta")[gpu]
 
     def nvmlDeviceGetMemoryInfo(self, gpu: int) -> Any:
+        if not self._has_memory:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
         return SimpleNamespace(total=1000 + gpu, used=10 + gpu)
 
     def nvmlDeviceGetUtilizationRates(self, gpu: int) -> Any:
@@ -70,8 +77,12 @@ def test_gpus_are_told_in_the_order_of_the_ranks_that_use_them_and_others_are_no
     assert Gpus([], nvml=Driver()).describe()["gpus"] == ()
 
 
-def test_where_the_driver_knows_none_of_them_all_are_told() -> None:
-    assert Gpus(["cccc"], nvml=Driver()).describe()["gpus"] == ("Alpha", "Beta")
+def test_gpus_that_the_driver_does_not_know_are_not_replaced_by_those_of_others() -> None:
+    assert Gpus(["cccc"], nvml=Driver()).describe()["gpus"] == ()
+
+
+def test_a_card_that_fell_off_the_bus_does_not_hide_the_others() -> None:
+    assert Gpus(["aaaa", "bbbb"], nvml=Driver(lost=0)).describe()["gpus"] == ("Beta",)
 
 
 def test_units_are_those_of_the_run_log() -> None:
@@ -97,6 +108,12 @@ def test_what_a_card_does_not_tell_is_not_known_and_the_rest_is() -> None:
     assert math.isnan(sample["gpu_power_w"][0])
     assert sample["gpu_throttled"] == ("",)
     assert sample["gpu_clock_mhz"] == (1380.0,)
+
+
+def test_memory_that_is_not_told_is_no_empty_memory() -> None:
+    gpus = Gpus(["aaaa"], nvml=Driver(has_memory=False))
+    assert gpus.describe()["gpu_memory_bytes"] == (-1,)
+    assert gpus.sample()["gpu_memory_bytes"] == (-1,)
 
 
 @pytest.mark.parametrize(

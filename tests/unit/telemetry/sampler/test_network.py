@@ -30,6 +30,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     interfaces: dict[str, Any] = {
         "eth0": (True, 1000, OWN),
         "ib0": (True, 65535, OWN),
+        "ib1": (True, 400_000, OWN),
         "veth0": (True, 10_000, LINK_LOCAL),
         "eth1": (False, 1000, OWN),
         "lo": (True, 0, [address(socket.AF_INET, "127.0.0.1")]),
@@ -59,8 +60,8 @@ def test_interfaces_that_are_up_and_have_an_address_are_told_the_loopback_first(
     counts: dict[str, Any],
 ) -> None:
     assert Network().describe() == {
-        "interfaces": ("lo", "eth0", "ib0"),
-        "interface_bits_per_s": (0, 1_000_000_000, 0),
+        "interfaces": ("lo", "eth0", "ib0", "ib1"),
+        "interface_bits_per_s": (0, 1_000_000_000, 0, 400_000_000_000),
     }
 
 
@@ -74,13 +75,13 @@ def test_what_went_through_and_what_was_lost_is_told_by_interface(
     counts["eth0"] |= {"dropin": 1, "dropout": 2, "errin": 4, "errout": 8}
     snmp.write_text(SNMP.format(sent_again=47))
     assert network.sample(2.0) == {
-        "received_bytes_per_s": (0, 150, 0),
-        "sent_bytes_per_s": (0, 250, 0),
-        "packets_per_s": (0, 4, 0),
-        "dropped": (0, 15, 0),
+        "received_bytes_per_s": (0, 150, 0, 0),
+        "sent_bytes_per_s": (0, 250, 0, 0),
+        "packets_per_s": (0, 4, 0, 0),
+        "dropped": (0, 15, 0, 0),
         "retransmitted": 7,
     }
-    assert network.sample(2.0)["dropped"] == (0, 0, 0)
+    assert network.sample(2.0)["dropped"] == (0, 0, 0, 0)
 
 
 def test_an_interface_that_is_gone_is_not_known_and_the_others_are(
@@ -92,7 +93,7 @@ def test_an_interface_that_is_gone_is_not_known_and_the_others_are(
     sample = network.sample(1.0)
     assert math.isnan(sample["sent_bytes_per_s"][1])
     assert sample["sent_bytes_per_s"][2] == 10
-    assert (sample["dropped"], sample["retransmitted"]) == ((0, 0, 0), 0)
+    assert (sample["dropped"], sample["retransmitted"]) == ((0, -1, 0, 0), -1)
 
 
 def test_bytes_that_really_go_over_the_loopback_are_seen() -> None:

@@ -1,0 +1,153 @@
+"""What the answer about the network rests on: the exposed time, other networks, and the bytes on the links."""
+
+from tandem.observe.exchange import Exposure
+from tandem.observe.finding import Evidence
+from tandem.observe.ring import Capacity, Traffic, WhatIf
+
+__all__ = ["PARTLY", "RULE", "YES", "byte_evidence", "exposed_evidence", "other_evidence"]
+
+YES, PARTLY = 0.25, 0.10
+"""Shares of the step that a network without cost would save."""
+
+RULE = (
+    f"yes: without the exchange the step would be at least {YES:.0%} shorter; partly: at least {PARTLY:.0%}; "
+    "no: less".replace("%", " %")
+)
+
+
+def exposed_evidence(exposure: Exposure) -> tuple[Evidence, ...]:
+    """What the exchange costs, and what else is waited for."""
+    known = (
+        f"the wait, and what {exposure.probes} probes show it slows the computing beside it: (step with exchange) − "
+        "(step without), each of the slowest rank"
+        if exposure.probes
+        else "the wait alone, which cannot see how the exchange slows computing: a lower bound"
+    )
+    step = exposure.share
+    return (
+        Evidence(
+            name="exposed communication",
+            value=exposure.network_s,
+            unit="s",
+            low=exposure.low_s,
+            high=exposure.high_s,
+            definition=f"a step, mean of {len(exposure.split.step):,} steady steps: {known}",
+            figure="exchange",
+        ),
+        Evidence(
+            name="exposed share",
+            value=step(exposure.network_s),
+            unit="share",
+            low=step(exposure.low_s),
+            high=step(exposure.high_s),
+            definition=f"exposed communication / step; {RULE}",
+            figure="anatomy",
+        ),
+        Evidence(
+            name="wait for the network",
+            value=exposure.wait_s,
+            unit="s",
+            definition="lower bound: the least that any rank waited after its backward; the last to arrive waits for "
+            "nobody",
+            figure="exchange",
+        ),
+        Evidence(
+            name="wait for the slowest rank",
+            value=exposure.straggler_s,
+            unit="s",
+            definition="mean over ranks of what they waited beyond that; a faster network would not shorten it",
+            figure="anatomy",
+        ),
+        Evidence(
+            name="wait for data",
+            value=exposure.data_s,
+            unit="s",
+            definition="mean over ranks of the time in which no batch was there",
+            figure="anatomy",
+        ),
+        Evidence(
+            name="step",
+            value=exposure.step_s,
+            unit="s",
+            definition="mean of the same steps, all phases together",
+            figure="step_times",
+        ),
+    )
+
+
+def other_evidence(other: WhatIf, exposure: Exposure) -> tuple[Evidence, ...]:
+    """Steps as other networks and batches would make them."""
+    model = "by step = max(T, f·T + α + bytes / rate)"
+    return (
+        Evidence(
+            name="step without network",
+            value=other.perfect_s,
+            unit="s",
+            low=None if exposure.is_starved else exposure.step_s - exposure.high_s,
+            high=None if exposure.is_starved else exposure.step_s - exposure.low_s,
+            definition="an infinitely fast network: step − exposed communication; where the reader of data sets the "
+            "pace, the step as it is",
+        ),
+        Evidence(
+            name="step with twice the link, or half the bytes",
+            value=other.double_rate_s,
+            unit="s",
+            definition=f"{model}; no more than this, since what computing hides is not counted where the link's speed "
+            "is not known",
+        ),
+        Evidence(name="step with ten times the link", value=other.tenfold_rate_s, unit="s", definition=model),
+        Evidence(
+            name="tokens/s with twice the batch",
+            value=other.double_batch_gain,
+            definition="against now: 2 · step / (step + computing + data), since the exchange stays as it is",
+        ),
+    )
+
+
+def byte_evidence(
+    needed: float, *, traffic: tuple[Traffic, ...], capacity: Capacity | None, step_s: float
+) -> tuple[Evidence, ...]:
+    """Bytes a step as predicted and as counted, and the link that carries them."""
+    found = []
+    if needed:
+        found.append(
+            Evidence(
+                name="bytes a step, predicted",
+                value=needed,
+                unit="bytes",
+                definition="in each direction of each host's link: 2 · (n − 1) / n · bytes of gradients",
+                figure="step_bytes",
+            )
+        )
+    if capacity is not None:
+        found.append(
+            Evidence(
+                name="link",
+                value=capacity.bytes_per_s,
+                unit="bytes/s",
+                definition=f"one direction, {capacity.origin}",
+            )
+        )
+    for each in traffic:
+        for way, value in (("sent", each.sent_bytes), ("received", each.received_bytes)):
+            found.append(
+                Evidence(
+                    name=f"{each.host} {each.interface} {way} a step",
+                    value=value,
+                    unit="bytes",
+                    definition=f"sum of {each.samples:,} samples while training, divided by the steps",
+                    figure="network",
+                )
+            )
+        if capacity is not None and step_s:
+            found.append(
+                Evidence(
+                    name=f"{each.host} {each.interface} full",
+                    value=each.fuller_bytes / step_s / capacity.bytes_per_s,
+                    unit="share",
+                    definition="bytes a step in the fuller direction / step / link; how full it is says nothing about "
+                    "who waits",
+                    figure="network",
+                )
+            )
+    return tuple(found)
