@@ -21,3 +21,6 @@ class TelemetrySection(Section):
 
     report: bool = True
     """Keep the report in the run's folder up to date while the run goes on, in a process of low priority."""
+
+    price_per_host_hour: Annotated[float, Field(ge=0)] | None = None
+    """What an hour of one host costs, in any currency: the report then says what the run cost."""

@@ -1,6 +1,7 @@
 """How long did the run take? Wall time, split by what was done with it, and what is left of a run that goes on."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,8 +48,14 @@ class _Left:
 
 
 def judge(series: Series) -> Finding:
-    """Answer without a price, for a reader who looks now."""
-    return judge_duration(series, now_ns=time.time_ns())
+    """Answer for a reader who looks now, with the price that the recipe knows."""
+    return judge_duration(series, now_ns=time.time_ns(), price_per_host_hour=_maybe_price(series))
+
+
+def _maybe_price(series: Series) -> float | None:
+    section = series.recipe.get("telemetry")
+    price = section.get("price_per_host_hour") if isinstance(section, Mapping) else None
+    return float(price) if isinstance(price, int | float) else None
 
 
 def judge_duration(series: Series, *, now_ns: int, price_per_host_hour: float | None = None) -> Finding:
@@ -72,7 +79,7 @@ def judge_duration(series: Series, *, now_ns: int, price_per_host_hour: float | 
         ),
         missing=()
         if price_per_host_hour is not None
-        else ("the price of a host for an hour: no cost is given",),
+        else ("the price of a host for an hour (telemetry.price_per_host_hour): no cost is given",),
         advice=_advice(spent, series.end_s),
     )
 

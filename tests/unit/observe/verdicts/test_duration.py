@@ -4,6 +4,7 @@ from tests.unit.observe.verdicts.series_story import (
     build_evaluations,
     build_imported,
     build_ranks,
+    build_recipe,
     build_series,
     build_start,
     build_steps,
@@ -54,6 +55,13 @@ def test_an_ended_run_is_told_by_its_wall_time_and_where_it_went() -> None:
     assert value(finding, "host-hours") == pytest.approx(2 * 3625 / 3600)
     assert value(finding, "GPU-hours") == pytest.approx(2 * 3625 / 3600)
     assert "price" in finding.missing[0]
+
+
+def test_a_price_in_the_recipe_makes_a_cost() -> None:
+    recipe = {**build_recipe(), "telemetry": {"price_per_host_hour": 3.0}}
+    finding = judge(build_series(recipe=recipe))
+    assert value(finding, "cost") == pytest.approx(3.0 * value(finding, "host-hours"))
+    assert not any("price" in each for each in finding.missing)
 
 
 def test_a_price_makes_a_cost() -> None:
