@@ -122,7 +122,7 @@ def _advice(exposure: Exposure, *, verdict: Verdict, worth: float, gauges: Gauge
             else ""
         )
     cures = {
-        exposure.network_s: "Exchange less often or fewer bytes: a larger batch, compressed gradients, a faster link.",
+        exposure.network_s: _exchange_less(exposure),
         exposure.straggler_s: _straggler(exposure),
         exposure.data_s: "Data come too slowly: see to the disk and the loader's processes on each host.",
         exposure.other_s: "Much of the step is outside of the model: see what else the ranks' processes do.",
@@ -131,6 +131,12 @@ def _advice(exposure: Exposure, *, verdict: Verdict, worth: float, gauges: Gauge
     if exposure.share(worst) >= NOTABLE:
         return cures[worst]
     return "A larger batch for each device, or a larger model, would use it better." if worth < WORTH else ""
+
+
+def _exchange_less(exposure: Exposure) -> str:
+    if exposure.hosts == 1:
+        return "Exchange less often: a larger batch, or fewer workers with more threads each."
+    return "Exchange less often or fewer bytes: a larger batch, compressed gradients, a faster link."
 
 
 def _straggler(exposure: Exposure) -> str:

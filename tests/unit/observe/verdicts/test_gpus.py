@@ -33,7 +33,8 @@ def test_without_a_measured_peak_yes_is_uncertain() -> None:
 @pytest.mark.parametrize(
     ("parts", "wait", "advice"),
     [
-        ({"network_s": 1.0}, "for the network", "fewer bytes"),
+        ({"network_s": 1.0}, "for the network", "a faster link"),
+        ({"network_s": 1.0, "hosts": ("alpha", "alpha")}, "for the exchange between ranks", "fewer workers"),
         ({"network_s": 0.02, "data_s": 1.0}, "for data", "Data come too slowly"),
         ({"network_s": 0.02, "late_s": 2.0}, "for the slowest rank", "Rank 1 arrives last"),
     ],
