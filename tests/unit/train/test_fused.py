@@ -43,11 +43,12 @@ class Bench:
         )
         vocabularies = {"source_vocabulary": VOCABULARY, "target_vocabulary": VOCABULARY}
         self.model = build_model(section, **vocabularies, pad=SPECIAL.pad, seed=1).to(DEVICE)
+        drawn = torch.Generator().manual_seed(1)
         with torch.no_grad():
             # Biases begin at zero, where a lost one would not be missed.
             for name, parameter in self.model.named_parameters():
                 if name.endswith("bias"):
-                    parameter.normal_(std=0.1)
+                    parameter.copy_(0.1 * torch.randn(parameter.shape, generator=drawn))
         world = SoloWorld(device=DEVICE)
         self.buckets = GradientBuckets(list(self.model.parameters()), world, slots=1)
         self.clock = PhaseClock(DEVICE)
@@ -191,9 +192,8 @@ def test_fp8_points_where_fp32_does(variant: dict[str, Any]) -> None:
     assert not torch.equal(sums, expected_sums)
     assert gradients.keys() == expected.keys()
     for name, gradient in gradients.items():
-        # Few places: where products are summed in another order, eight bits round small gradients a tenth apart.
-        assert torch.cosine_similarity(gradient.flatten(), expected[name].flatten(), dim=0) > 0.95, name
-        torch.testing.assert_close(gradient.norm(), expected[name].norm(), rtol=0.2, atol=0)
+        assert torch.cosine_similarity(gradient.flatten(), expected[name].flatten(), dim=0) > 0.97, name
+        torch.testing.assert_close(gradient.norm(), expected[name].norm(), rtol=0.1, atol=0)
 
 
 @has_fp8
