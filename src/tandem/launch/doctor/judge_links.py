@@ -3,6 +3,7 @@
 import math
 import statistics
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from tandem.launch.doctor.blame import blame_directions, blame_links
 from tandem.launch.doctor.examination import Examination
@@ -31,7 +32,7 @@ def judge_links(examination: Examination) -> Iterator[Line]:
     measured = [link for link in links if link.bytes_per_s > 0 or link.latency_s > 0]
     lossy = _lossy(measured)
     usual = statistics.median([link.bytes_per_s for link in measured if link not in lossy] or [math.nan])
-    yield from _judge_streams(links)
+    yield from _judge_streams(links, losing=_losing_hosts(measured))
     for link in measured:
         yield _judge_speed(link, usual, is_lossy=link in lossy)
     yield from _judge_loss(measured)
@@ -103,9 +104,10 @@ def _open_ports(where: str, outcome: Outcome) -> str:
     return f"{where}: {why}; open TCP ports {_PORTS} between them."
 
 
-def _judge_streams(links: Sequence[LinkFacts]) -> Iterator[Line]:
+def _judge_streams(links: Sequence[LinkFacts], *, losing: AbstractSet[str]) -> Iterator[Line]:
+    """Not of a host that loses packets: a stream that stalls there is the same trouble, which its line says."""
     for link in links:
-        if link.problem:
+        if link.problem and not losing & {link.sender, link.receiver}:
             host = f"{link.sender} → {link.receiver}"
             cure = (
                 f"{host} connects, but no stream of data passes ({link.problem}): packets may be too long for what "
@@ -125,6 +127,12 @@ def _judge_speed(link: LinkFacts, usual: float, *, is_lossy: bool) -> Line:
 
 def _lossy(links: Sequence[LinkFacts]) -> list[LinkFacts]:
     return [link for link in links if link.loss > _POOR_LOSS]
+
+
+def _losing_hosts(measured: Sequence[LinkFacts]) -> set[str]:
+    pairs = [(link.sender, link.receiver) for link in measured if not math.isnan(link.loss)]
+    bad = [(link.sender, link.receiver) for link in _lossy(measured)]
+    return {where for where in blame_links(bad, pairs) if "→" not in where}
 
 
 def _judge_loss(measured: Sequence[LinkFacts]) -> Iterator[Line]:

@@ -108,3 +108,10 @@ def test_a_link_that_connects_but_carries_nothing_is_broken() -> None:
     lines = list(judge_links(examination(links=[stuck])))
     assert bad(lines) == [("a → b", "link", "broken")]
     assert "smaller MTU" in next(line.cure for line in lines if line.cure)
+
+
+def test_a_stream_that_stalls_on_a_lossy_host_is_not_another_trouble() -> None:
+    links = [replace(each, loss=0.03) if "b" in pair else each for pair, each in mesh().items()]
+    stuck = replace(link("c", "b"), latency_s=NAN, bytes_per_s=NAN, loss=NAN, problem="c: timed out")
+    links = [stuck if (each.sender, each.receiver) == ("c", "b") else each for each in links]
+    assert bad(list(judge_links(examination(links=links)))) == [("b", "loss", "broken")]
