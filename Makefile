@@ -11,6 +11,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 demo: $(STAMP)
 	$(BIN)/tandem demo
 
+# Hundreds of processes import the same modules: compiled once, whatever the environment says.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(STAMP)
 	$(BIN)/pytest -n 3 --dist loadgroup $(PYTEST_FLAGS)
 
@@ -35,5 +37,5 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Tandem needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { echo "setting up $(VENV) (the first time takes a minute or two)"; \
 		rm -rf $(VENV); $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "Install Python's venv module (Debian: python3-venv)." >&2; exit 1; }; }
-	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[dev,corpora,export,huggingface,language,serve]'
+	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[dev,corpora,export,huggingface,language,mlflow,trackio,wandb]'
 	@touch $(STAMP)

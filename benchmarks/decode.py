@@ -99,8 +99,8 @@ def main() -> None:
     options = _options()
     lines = _read_lines(options)
     folder = find_bundle(options.model)
-    libraries = {name: version(name) for name in ("transformers", "ctranslate2")}
-    machine = describe_machine(libraries)
+    peers = ("transformers", "ctranslate2") if options.device == "cpu" else ("transformers",)
+    machine = describe_machine({name: version(name) for name in peers})
     with tempfile.TemporaryDirectory() as scratch, Bars() as progress:
         sides = list(_sides(folder, Path(scratch), options, progress))
         _measure(sides, lines, options.repetitions, progress)
@@ -123,8 +123,9 @@ def main() -> None:
         "ratios": ratios,
     }
     name = f"{result['date']}-decode-{machine_slug(options.device)}.json"
-    (_RESULTS / name).write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(f"written to results/{name}")
+    place: Path = options.out / name
+    place.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(f"written to {place}")
 
 
 def _options() -> argparse.Namespace:
@@ -142,6 +143,7 @@ def _options() -> argparse.Namespace:
         "--batch-tokens", type=int, help="source tokens of a batch; ours for the device if not given"
     )
     parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--out", type=Path, default=_RESULTS, help="folder for the result file")
     options = parser.parse_args()
     options.batch_tokens = options.batch_tokens or _BATCH_TOKENS[options.device]
     return options

@@ -4,10 +4,12 @@ import os
 import sys
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 from tests.interpreter import replace_language_once
+from tests.schedule import ByModule, put_long_ones_first
 
 # Two test processes on two cores: threads of their own would only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -36,6 +38,19 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--device") == "cpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
         os.environ.setdefault("TRITON_INTERPRET", "1")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByModule | None:
+    if config.getoption("dist") != "loadgroup":
+        return None
+    # The order is that of the collected tests, not that of their number.
+    config.option.loadscopereorder = False
+    return ByModule(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    put_long_ones_first(items)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -10,7 +10,17 @@ from typing import Any
 
 from tandem.errors import TandemError
 
-__all__ = ["BusyError", "InUseError", "beside", "holding", "locked", "read_note", "unused", "using"]
+__all__ = [
+    "BusyError",
+    "InUseError",
+    "beside",
+    "holding",
+    "is_held",
+    "locked",
+    "read_note",
+    "unused",
+    "using",
+]
 
 # Locks of this process: a forked worker that outlives a killed builder must not keep the folder locked.
 _held: set[int] = set()
@@ -38,6 +48,23 @@ def holding(folder: Path) -> Iterator[None]:
         os.truncate(lock, 0)
         os.pwrite(lock, json.dumps({"pid": os.getpid()}).encode() + b"\n", 0)
         yield
+
+
+def is_held(folder: Path) -> bool:
+    """Whether another process holds the folder now, as far as this machine can tell; changes nothing."""
+    try:
+        lock = os.open(beside(folder.resolve(), "lock"), os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(lock)
+    return False
 
 
 class BusyError(TandemError):

@@ -97,6 +97,30 @@ def test_answers_are_reached_by_keyboard(desktop: Opened) -> None:
     assert page.evaluate("location.hash") == "#duration"
 
 
+def test_what_a_question_means_and_how_it_is_judged_opens_by_keyboard(desktop: Opened) -> None:
+    page = desktop.page
+    page.locator("#network > .what summary").first.focus()
+    page.keyboard.press("Enter")
+    wait_until(page, "document.querySelector('#network > .what').open")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.getAttribute('href')") == "#section-network"
+    assert not page.evaluate("document.getElementById('section-network').open")
+    page.keyboard.press("Enter")
+    wait_until(page, "document.getElementById('section-network').open")
+    assert page.locator("#section-network li").first.is_visible()
+    assert page.evaluate("document.getElementById('section-network').getBoundingClientRect().top") < 300
+    page.evaluate("document.querySelectorAll('#network > .what').forEach(each => each.open = false)")
+
+
+def test_a_figure_leads_to_what_is_concluded_from_it(desktop: Opened) -> None:
+    page = desktop.page
+    figure = page.locator("#figures-hosts figure").last
+    figure.locator("summary").click()
+    figure.locator("a").click()
+    wait_until(page, "document.getElementById('section-gpus').open")
+    assert desktop.complaints == []
+
+
 def test_text_of_figures_can_be_read_in_the_dark(desktop: Opened) -> None:
     page = desktop.page
     colours = []
@@ -135,6 +159,7 @@ def test_paper_shows_what_is_folded_and_keeps_to_its_width(desktop: Opened) -> N
 
 def test_a_phone_scrolls_downwards_only(browser: Browser, report: Path) -> None:
     shown = opened(browser, report, viewport={"width": 360, "height": 740})
+    shown.page.evaluate("document.querySelectorAll('.what').forEach(each => each.open = true)")
     assert shown.page.evaluate("document.documentElement.scrollWidth") == 360
     assert max(width for _, _, width in shown.page.evaluate(POINTS)) <= 360
     assert shown.complaints == []

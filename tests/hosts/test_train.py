@@ -22,7 +22,7 @@ from tandem.runlog.event import LinkMeasured, RoundStarted, TrainingStarted, Wor
 from tandem.runlog.reader import read_records
 
 pytestmark = pytest.mark.xdist_group("lab")
-STEPS = 300
+STEPS = 200
 AT_STEP = 30
 PATIENCE = ("--host-timeout", "6")
 

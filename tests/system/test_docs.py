@@ -2,12 +2,12 @@
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from tandem.cli.app import app
 from tandem.config import load_recipe
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -26,8 +26,9 @@ LINKS = [
 
 
 def help_of(command: str) -> str:
-    words = [str(Path(sys.executable).with_name("tandem")), command, "--help"]
-    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    done = CliRunner().invoke(app, [command, "--help"])
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
 
 def test_the_page_on_training_shows_every_command_of_training() -> None:

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.xdist_group("train")
 
 
 def test_three_kills_change_no_bit(tmp_path: Path) -> None:
-    write_recipe(tmp_path, steps=150)
+    write_recipe(tmp_path, steps=90)
     how = ["--device", "cpu", "--workers", "2"]
     train_alone(tmp_path, "alone", how)
     kills = kill_while_training(tmp_path, "killed", how, kills=3, seed=1)

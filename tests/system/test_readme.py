@@ -1,11 +1,12 @@
 """What README.md tells people to type is there."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from tandem.cli.app import app
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
@@ -19,8 +20,9 @@ def test_the_readme_has_commands() -> None:
 
 @pytest.mark.parametrize("words", sorted(set(COMMANDS)))
 def test_every_command_has_help(words: str) -> None:
-    command = [str(Path(sys.executable).with_name("tandem")), *words.split(), "--help"]
-    assert "Usage" in subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    done = CliRunner().invoke(app, [*words.split(), "--help"])
+    assert done.exit_code == 0, done.output
+    assert "Usage" in done.stdout
 
 
 @pytest.mark.parametrize("target", sorted(set(re.findall(r"^make ([a-z]+)", README, flags=re.MULTILINE))))

@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -87,6 +87,22 @@ class Folder:
                 if here and b"tandem.cli.rank" in words and run.encode() in words:
                     found.append(int(process.name))
         return sorted(found)
+
+    @contextmanager
+    def resting(self, run: str) -> Iterator[None]:
+        """Have a run's workers stand still meanwhile: they would only take the processor away."""
+        workers = self.workers(run)
+        send(workers, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            send(workers, signal.SIGCONT)
+
+
+def send(workers: Sequence[int], number: signal.Signals) -> None:
+    for worker in workers:
+        with suppress(ProcessLookupError):
+            os.kill(worker, number)
 
 
 def environment() -> dict[str, str]:
@@ -188,9 +204,7 @@ def test_a_shard_that_was_cut_off_is_one_sentence(folder: Folder) -> None:
         wait_until(folder.saved("torn", SAVED_EVERY).exists, process)
         shard = max((data / "train").glob("*.bin"))
         os.truncate(shard, shard.stat().st_size // 2)
-        for worker in folder.workers("torn"):
-            with suppress(ProcessLookupError):
-                os.kill(worker, signal.SIGKILL)
+        send(folder.workers("torn"), signal.SIGKILL)
         _, complaint = process.communicate()
     assert process.returncode == 1
     errors = [line for line in complaint.splitlines() if line.startswith("error: ")]
@@ -234,7 +248,8 @@ def test_no_place_for_the_log_stops_nothing(folder: Folder) -> None:
 def test_data_is_not_changed_under_a_run(folder: Folder) -> None:
     with folder.running("train", "micro.yaml", "--run", "first", ENDLESS) as process:
         wait_until(folder.saved("first", SAVED_EVERY).exists, process)
-        other = folder.run("train", "micro.yaml", "subword.vocabulary=640", "--run", "second", code=1)
+        with folder.resting("first"):
+            other = folder.run("train", "micro.yaml", "subword.vocabulary=640", "--run", "second", code=1)
         process.terminate()
         process.communicate()
     assert "is in use by process" in other.stderr

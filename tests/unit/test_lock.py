@@ -10,7 +10,7 @@ import pytest
 
 from tandem.artefact import building
 from tandem.errors import TandemError
-from tandem.lock import BusyError, InUseError, holding, unused, using
+from tandem.lock import BusyError, InUseError, holding, is_held, unused, using
 
 USER = """
 import os, sys
@@ -129,3 +129,14 @@ def test_an_error_inside_the_block_lets_go(tmp_path: Path) -> None:
             raise KeyError
     with unused(tmp_path / "data"):
         pass
+
+
+def test_whether_a_folder_is_held_can_be_asked_without_touching_it(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    assert not is_held(folder)
+    assert list(tmp_path.iterdir()) == []
+    with holding(folder):
+        assert is_held(folder)
+    assert not is_held(folder)
+    (tmp_path / "run.lock").write_bytes(b"a file that a killed holder left")
+    assert not is_held(folder)

@@ -18,6 +18,7 @@ __all__ = [
     "STATE",
     "VERSION",
     "clear_leftovers",
+    "leftovers",
     "remove",
     "set_aside",
     "set_aside_folders",
@@ -83,6 +84,16 @@ def remove(folder: Path) -> None:
     folder.rename(doomed)
     # What a disk will not let go of now is deleted by a later start.
     shutil.rmtree(doomed, ignore_errors=True)
+
+
+def leftovers(checkpoints: Path) -> list[Path]:
+    """Folders that a killed writer left half-written, or a killed remover half-deleted; some may still be written."""
+    ends = (".partial", f".{REMOVED}")
+    return [
+        checkpoints / name
+        for name in sorted(_names(checkpoints))
+        if name.endswith(ends) and re.match(r"step-\d{8,}\.", name)
+    ]
 
 
 def clear_leftovers(checkpoints: Path) -> None:

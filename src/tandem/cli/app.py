@@ -11,17 +11,21 @@ from tandem import __version__
 from tandem.cli import (
     average,
     checkpoints,
+    compare,
     config,
+    dashboard,
     data,
     demo,
     doctor,
     estimate,
     export,
+    forward,
     imports,
     lab,
     launch,
     report,
     resume,
+    runs,
     score,
     serve,
     train,
@@ -50,8 +54,12 @@ app.command("doctor")(doctor.doctor)
 app.command("train")(train.train)
 app.command("resume")(resume.resume)
 app.command("watch")(watch.watch)
+app.command("dashboard")(dashboard.dashboard)
 app.command("report", cls=report.ReportCommand)(report.report)
+app.command("forward")(forward.forward)
+app.command("compare", cls=compare.CompareCommand)(compare.compare)
 app.add_typer(imports.app, name="import")
+app.add_typer(runs.app, name="runs")
 app.command("checkpoints")(checkpoints.checkpoints)
 app.command("average")(average.average)
 app.command("export")(export.export)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["ReportCommand", "report"]
 
 OPTIONAL = ("--html", "--json", "--markdown")
+EXPLAIN = "--explain"
 HERE = ""
 """Stands for the place where a file goes when no place is named."""
 TO_TERMINAL = "-"
@@ -35,7 +36,10 @@ def _completed(words: list[str]) -> list[str]:
         for number, (word, after) in enumerate(pairwise(words))
         if word in OPTIONAL and (after == TO_TERMINAL or not after.startswith("-"))
     }
-    if not any(number not in values and not word.startswith("-") for number, word in enumerate(words)):
+    asked = {number + 1 for number, word in enumerate(words) if word == EXPLAIN}
+    if not any(
+        number not in values | asked and not word.startswith("-") for number, word in enumerate(words)
+    ):
         values -= set([number for number in values if Path(words[number]).is_dir()][-1:])
     return [
         f"{word}={HERE}" if word in OPTIONAL and number + 1 not in values else word
@@ -62,14 +66,23 @@ def report(
             metavar="[FILE|-]", help="Write Markdown, to paste; to the terminal if no file is named."
         ),
     ] = None,
+    explain: Annotated[
+        str | None,
+        typer.Option(
+            metavar="QUESTION",
+            help="Show one answer with its definitions and how it is judged, as `network`; a wrong name lists all.",
+        ),
+    ] = None,
 ) -> None:
     """Answer the eleven questions about a run from its log: how long, how well, what held it up, what to do."""
     from tandem.observe.report.files import document_text, write_text
     from tandem.observe.report.html import report_page
     from tandem.observe.report.markdown import report_markdown
+    from tandem.observe.verdicts.sections import question_of
     from tandem.observe.visible import visible
     from tandem.runlog.layout import RunLayout
 
+    asked = None if explain is None else question_of(explain)
     told = _read(run)
     wrote: list[str] = []
 
@@ -86,7 +99,9 @@ def report(
         put(markdown or TO_TERMINAL, report_markdown(told).encode())
     if html is not None:
         put(html or str(RunLayout(run).report / "report.html"), report_page(told))
-    if html is None and as_json is None and markdown is None:
+    if asked is not None:
+        _explain(told, asked.number)
+    elif html is None and as_json is None and markdown is None:
         _show(told)
     for place in wrote:
         typer.echo(f"wrote {visible(place)}", err=True)
@@ -115,3 +130,11 @@ def _show(told: "Report") -> None:
     from tandem.observe.report.terminal import render_report
 
     render_report(told, Console(highlight=False))
+
+
+def _explain(told: "Report", number: int) -> None:
+    from rich.console import Console
+
+    from tandem.observe.report.terminal import render_explanation
+
+    render_explanation(told.findings[number - 1], Console(highlight=False))

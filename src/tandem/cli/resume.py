@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tandem.cli.forward import ForwardTo
 from tandem.cli.hosts import Dir, Hosts, HostsOptions, HostTimeout, MinHosts, Nic, Port, Python, SshConfig
 from tandem.cli.train import BatchTokens, Device, Fit, Plain, Restarts, Workers
 from tandem.cli.training import How, train_here
@@ -27,6 +28,7 @@ def resume(
     batch_tokens: BatchTokens = None,
     restarts: Restarts = 3,
     plain: Plain = False,
+    forward: ForwardTo = "",
     hosts: Hosts = None,
     min_hosts: MinHosts = 1,
     host_timeout: HostTimeout = 20.0,
@@ -56,6 +58,7 @@ def resume(
         batch_tokens=batch_tokens,
         restarts=restarts,
         plain=plain,
+        forward=forward,
         hosts=None
         if hosts is None
         else HostsOptions(

@@ -6,7 +6,6 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from ipaddress import ip_address
 from pathlib import Path
 from socket import socket
 from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
@@ -74,10 +73,7 @@ def serve(
     ] = None,
 ) -> None:
     """Translate over HTTP: an API, LibreTranslate's as well, and a page at / to try it. Ctrl-C or SIGTERM ends."""
-    try:
-        from tandem.serve.server import listen
-    except ImportError as error:
-        raise TandemError("Serving needs more packages: pip install 'tandem-nmt[serve]'.") from error
+    from tandem.port import is_loopback, listen
     from tandem.serve.keys import ApiKeys, read_keys
     from tandem.serve.limits import Limits
 
@@ -86,7 +82,7 @@ def serve(
     limits = Limits(characters=most_characters, sentences=most_sentences, queue=queue, deadline_s=deadline)
     _check_origins(cors or [])
     with listen(host, port) as bound:
-        if not keys.are_needed and not _is_loopback(bound.getsockname()[0]):
+        if not keys.are_needed and not is_loopback(bound):
             _say("warning: anyone who reaches this address can translate: ask for keys with --api-keys-file.")
         opened = [
             _open(name, path, engine=engine, device=device, threads=threads) for name, path in named.items()
@@ -102,20 +98,19 @@ def _serve(
     keys: "ApiKeys",
     origins: Sequence[str],
 ) -> None:
+    from tandem.port import address_of
     from tandem.serve.app import Service, build_app
     from tandem.serve.catalogue import Catalogue
     from tandem.serve.language import build_guess
     from tandem.serve.server import serve_app
 
     service = Service(Catalogue(models, guess=build_guess()), limits=limits, keys=keys, say=_say)
-    host, port = bound.getsockname()[:2]
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
     serve_app(
         build_app(service, origins=origins, say=_say),
         service,
         bound,
         deadline_s=limits.deadline_s,
-        on_start=lambda: _say(f"Translating at {address}"),
+        on_start=lambda: _say(f"Translating at {address_of(bound)}"),
     )
     _leave(service.unanswered)
 
@@ -172,10 +167,6 @@ def _check_origins(origins: Sequence[str]) -> None:
             raise TandemError(
                 f"{origin!r} is not an origin: write it as https://example.org, without a path."
             )
-
-
-def _is_loopback(host: str) -> bool:
-    return ip_address(host.partition("%")[0]).is_loopback
 
 
 def _say(line: str) -> None:

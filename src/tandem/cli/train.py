@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tandem.cli.forward import ForwardTo, forwarding
 from tandem.cli.hosts import Dir, Hosts, HostsOptions, HostTimeout, MinHosts, Nic, Port, Python, SshConfig
 from tandem.cli.paths import near
 from tandem.cli.training import How, make_ready, refuse_other_recipe, reporting, train_here
@@ -46,6 +47,7 @@ def train(
     batch_tokens: BatchTokens = None,
     restarts: Restarts = 3,
     plain: Plain = False,
+    forward: ForwardTo = "",
     hosts: Hosts = None,
     min_hosts: MinHosts = 1,
     host_timeout: HostTimeout = 20.0,
@@ -69,7 +71,7 @@ def train(
     if {"RANK", "WORLD_SIZE"} <= set(os.environ):
         if hosts is not None:
             raise TandemError("Another launcher (RANK is set) has chosen the hosts: leave --hosts out.")
-        _train_as_rank(loaded, folder, device=device, fit=fit, batch_tokens=batch_tokens)
+        _train_as_rank(loaded, folder, device=device, fit=fit, batch_tokens=batch_tokens, forward=forward)
         return
     how = How(
         workers=workers,
@@ -78,6 +80,7 @@ def train(
         batch_tokens=batch_tokens,
         restarts=restarts,
         plain=plain,
+        forward=forward,
         hosts=None
         if hosts is None
         else HostsOptions(
@@ -95,7 +98,9 @@ def train(
     train_here(loaded, folder, how)
 
 
-def _train_as_rank(recipe: "Recipe", run: Path, *, device: str, fit: bool, batch_tokens: int | None) -> None:
+def _train_as_rank(
+    recipe: "Recipe", run: Path, *, device: str, fit: bool, batch_tokens: int | None, forward: str
+) -> None:
     from tandem.launch.alone import unsupervised
     from tandem.launch.first import first_of_host
     from tandem.runlog.layout import RunLayout
@@ -113,4 +118,5 @@ def _train_as_rank(recipe: "Recipe", run: Path, *, device: str, fit: bool, batch
             if speaks:
                 typer.echo(f"Training in {near(run)}; look at it with tandem watch {near(run)}.")
                 stack.enter_context(reporting(recipe, run))
+                stack.enter_context(forwarding(run, forward))
             train_rank(run, recipe, Options(device=device, fit=fit, batch_tokens=batch_tokens))

@@ -8,7 +8,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tandem import __version__
+from tandem.cli.forward import forwarding
 from tandem.cli.hosts import HostsOptions, crew_on_hosts, far_place
 from tandem.cli.paths import near
 from tandem.errors import TandemError
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from tandem.data.prepared import Prepared
     from tandem.launch.supervisor import Crew, Supervisor
     from tandem.observe.watch import WatchState
+    from tandem.observe.watch.follow import Sink
     from tandem.runlog.writer import RunLog
 
 __all__ = ["How", "make_ready", "newest_step", "refuse_other_recipe", "reporting", "train_here"]
@@ -51,6 +53,8 @@ class How:
     plain: bool = False
     hosts: HostsOptions | None = None
     """None: this host alone."""
+    forward: str = ""
+    """A tool that the run is forwarded to; empty: none."""
 
 
 def train_here(recipe: "Recipe", run: Path, how: How) -> "WatchState":
@@ -68,7 +72,13 @@ def train_here(recipe: "Recipe", run: Path, how: How) -> "WatchState":
     with holding(run), ExitStack() as after:
         log = open_host_log(run, platform.node())
         reason = "interrupted"
-        story = _Story(log=log, recipe=recipe, on_begin=lambda: after.enter_context(reporting(recipe, run)))
+        beside: list[Sink] = []
+
+        def begin() -> None:
+            after.enter_context(reporting(recipe, run))
+            beside.extend(after.enter_context(forwarding(run, how.forward)))
+
+        story = _Story(log=log, recipe=recipe, on_begin=begin)
         try:
             with _crew(recipe, run, how, story) as crew, using(recipe.prepared_folder):
                 supervisor = Supervisor(
@@ -77,7 +87,7 @@ def train_here(recipe: "Recipe", run: Path, how: How) -> "WatchState":
                     restarts=how.restarts,
                     progress=lambda: (newest_step(run), crew.newest_step),
                 )
-                state, signals = _follow(supervisor, run, console, how=how)
+                state, signals = _follow(supervisor, run, console, how=how, beside=beside)
             reason = f"stopped by {signals[0].name}" if signals else "completed"
         except Exception as error:
             reason = f"failed: {error}"
@@ -306,16 +316,18 @@ def _stopping(supervisor: "Supervisor") -> Iterator[list[signal.Signals]]:
 
 
 def _follow(
-    supervisor: "Supervisor", run: Path, console: "Console", *, how: How
+    supervisor: "Supervisor", run: Path, console: "Console", *, how: How, beside: Sequence["Sink"] = ()
 ) -> tuple["WatchState", list[signal.Signals]]:
     """Start the workers, show what they do, and wait for their end; also gives the signals that came meanwhile."""
     if (step := newest_step(run)) is not None:
         console.print(f"{near(run)} goes on at step {step:,}.", markup=False)
     with _stopping(supervisor) as signals:
-        return _show_work(supervisor, run, console, how=how), signals
+        return _show_work(supervisor, run, console, how=how, beside=beside), signals
 
 
-def _show_work(supervisor: "Supervisor", run: Path, console: "Console", *, how: How) -> "WatchState":
+def _show_work(
+    supervisor: "Supervisor", run: Path, console: "Console", *, how: How, beside: Sequence["Sink"]
+) -> "WatchState":
     from tandem.observe.sinks.printed import PrintedSink
     from tandem.observe.sinks.tensorboard import TensorBoardSink
     from tandem.observe.watch import follow_run
@@ -332,7 +344,7 @@ def _show_work(supervisor: "Supervisor", run: Path, console: "Console", *, how: 
                 until=lambda: supervisor.is_done,
                 since_ns=since_ns,
                 plain=how.plain,
-                sinks=[curves, *printed],
+                sinks=[curves, *printed, *beside],
             )
     finally:
         # Also where the display failed: a run does not end because nobody can see it.

@@ -21,17 +21,21 @@ def watch(
     *,
     plain: Annotated[bool, typer.Option("--plain", help="Print lines instead of a display.")] = False,
 ) -> None:
-    """Show a run live: progress, loss, speed, evaluations, samples, warnings; Ctrl-C leaves it alone."""
+    """Show a run live: progress, loss, speed, hosts, evaluations, samples, warnings; Ctrl-C leaves it alone."""
     from rich.console import Console
 
-    from tandem.observe.watch import follow_run
+    from tandem.observe.watch import follow_run, look_at_run
     from tandem.runlog.layout import RunLayout
 
     log = RunLayout(run).log
     if not log.is_dir():
         raise TandemError(f"There is no run log in {log}: check the name of the run.")
+    console = Console(highlight=False)
     with _left_by_ctrl_c():
-        follow_run(run, console=Console(highlight=False), plain=plain)
+        if plain or not console.is_terminal:
+            follow_run(run, console=console, plain=True)
+        else:
+            look_at_run(run, console=console)
 
 
 class _Left(BaseException):

@@ -8,7 +8,6 @@ from typing import Protocol
 import torch
 from torch import Tensor
 from torch.nn import functional
-from torch.nn.attention.varlen import varlen_attn
 
 from tandem.model.tokens import PackedTokens, PaddedTokens, Tokens
 
@@ -92,6 +91,9 @@ class _AttendPacked:
         return self._masked(query, key, value, dropout=dropout)
 
     def _flash(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        # Only now: it brings torch's compiler with it, which takes as long to import as all the rest.
+        from torch.nn.attention.varlen import varlen_attn  # noqa: PLC0415
+
         attended = varlen_attn(
             query,
             key,

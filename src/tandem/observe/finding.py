@@ -1,9 +1,9 @@
-"""A finding: one question about a run, answered from measurements, with all that the answer rests on."""
+"""A question about a run, and a finding: its answer from measurements, with all that the answer rests on."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["Confidence", "Evidence", "Finding", "Verdict"]
+__all__ = ["Confidence", "Evidence", "Finding", "Question", "Verdict"]
 
 Verdict: TypeAlias = Literal["yes", "no", "partly", "measured", "cannot tell"]
 """`measured` answers a question that asks for a value, not for a yes."""
@@ -51,3 +51,73 @@ class Finding:
     """Measurements that the answer lacks."""
     figure: str = ""
     """Name of the figure that shows it best."""
+    about: str = ""
+    """What the question means, in plain words: the definition that the answer goes by."""
+    section: str = ""
+    """Name of the section of docs/verdicts.md about it, as `tandem.observe.verdicts.sections` has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One of the eleven questions: what it asks, and how its answers are made."""
+
+    number: int
+    """1 to 11."""
+    key: str
+    """A short name that never changes, as `network`; also that of its section."""
+    question: str
+    about: str
+    """What the question means, in plain words."""
+    would_change: str
+    """What would have to be measured or seen for another verdict, where an answer does not say it better."""
+    figure: str = ""
+    """Name of the figure that shows an answer best, where the answer does not name another."""
+
+    def answer(
+        self,
+        verdict: Verdict,
+        confidence: Confidence,
+        answer: str,
+        *,
+        evidence: tuple[Evidence, ...] = (),
+        advice: str = "",
+        missing: tuple[str, ...] = (),
+        figure: str | None = None,
+        would_change: str = "",
+    ) -> Finding:
+        """The question, answered."""
+        return Finding(
+            number=self.number,
+            key=self.key,
+            question=self.question,
+            verdict=verdict,
+            confidence=confidence,
+            answer=answer,
+            evidence=evidence,
+            advice=advice,
+            would_change=would_change or self.would_change,
+            missing=missing,
+            figure=self.figure if figure is None else figure,
+            about=self.about,
+            section=self.key,
+        )
+
+    def cannot_tell(
+        self,
+        answer: str,
+        *,
+        evidence: tuple[Evidence, ...] = (),
+        advice: str = "",
+        missing: tuple[str, ...] = (),
+        figure: str | None = None,
+    ) -> Finding:
+        """The question, which the log does not answer; `answer` says why."""
+        return self.answer(
+            "cannot tell",
+            "none",
+            answer,
+            evidence=evidence,
+            advice=advice,
+            missing=missing,
+            figure=figure,
+        )

@@ -12,6 +12,7 @@ from tandem.observe.series.columns import Evaluation, Series
 from tandem.observe.statistics import Rise, block_means, measure_rise, noise_of
 
 __all__ = [
+    "FEWEST_SENTENCES",
     "Curve",
     "bleu_curve",
     "divergence",
@@ -30,6 +31,8 @@ __all__ = [
 
 Numbers = NDArray[np.float64]
 
+FEWEST_SENTENCES = 30
+"""From here on BLEU has an interval; 0 is not known."""
 PAIRED = 0.3
 """Noise between two evaluations of the same set, as a share of the noise of one: most of it is common to both."""
 HIDDEN_NOISE = ((6, 0.01), (12, 0.005))
@@ -83,8 +86,15 @@ def gap_curve(series: Series) -> Curve:
 
 
 def bleu_curve(series: Series) -> Curve:
-    """BLEU on the valid text; the noise is that between two evaluations of the same sentences."""
-    kept = [each for each in series.evaluations if isfinite(each.bleu) and each.step > 0]
+    """BLEU on the valid text; the noise is that between two evaluations of the same sentences.
+
+    Of very few sentences it is left out: it has no interval, and nothing can be said of its noise.
+    """
+    kept = [
+        each
+        for each in series.evaluations
+        if isfinite(each.bleu) and each.step > 0 and not 0 < each.sentences < FEWEST_SENTENCES
+    ]
     widths = [each.bleu_high - each.bleu_low for each in kept if isfinite(each.bleu_high - each.bleu_low)]
     one = float(np.median(widths)) / (2 * 1.96) if widths else 0.5
     return Curve(

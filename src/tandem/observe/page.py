@@ -19,6 +19,16 @@ for (const box of boxes) {
   const figure = JSON.parse(document.getElementById(box.dataset.figure).textContent);
   Plotly.newPlot(box, figure.data, figure.layout, {responsive: true, displayModeBar: false});
 }
+// A link to what is folded away opens it; not every browser does so by itself.
+const unfold = () => {
+  const target = location.hash && document.getElementById(location.hash.slice(1));
+  const folded = target && target.closest("details:not([open])");
+  if (!folded) return;
+  folded.open = true;
+  target.scrollIntoView();
+};
+addEventListener("hashchange", unfold);
+unfold();
 // Paper has no clicks: what is folded away is shown, and figures take the width of the paper.
 let folded = [];
 addEventListener("beforeprint", () => {
@@ -36,8 +46,8 @@ addEventListener("afterprint", () => {
 """
 
 
-def figure_box(name: str, *, figure: "Figure | None", alternative: str, meaning: str) -> Html:
-    """A figure's place in the page, with its data, a text for who cannot see it, and what it means.
+def figure_box(name: str, *, figure: "Figure | None", alternative: str, meaning: str, more: str = "") -> Html:
+    """A figure's place in the page, with its data, a text for who cannot see it, what it means, and where to find more.
 
     Without a figure the box shows what `figure_data` has under this name elsewhere in the page.
     """
@@ -45,7 +55,7 @@ def figure_box(name: str, *, figure: "Figure | None", alternative: str, meaning:
         "figure",
         tag("div", data_figure=f"{name}-data", role="img", aria_label=alternative),
         Html("") if figure is None else figure_data(name, figure),
-        tag("details", tag("summary", "What is this?"), tag("p", meaning)),
+        tag("details", tag("summary", "What is this?"), tag("p", meaning), more),
     )
 
 

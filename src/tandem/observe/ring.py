@@ -155,9 +155,14 @@ def _traffic(host: str, samples: HostSamples, *, window: tuple[float, float], st
         sent_bytes=float(np.nansum(sent * seconds)) * scale,
         received_bytes=float(np.nansum(received * seconds)) * scale,
         fullest_bytes_per_s=float(np.nanpercentile(np.fmax(sent, received), 95)),
-        retransmitted=float(np.nansum(samples.retransmitted[inside])) * scale,
+        retransmitted=_sum_known(samples.retransmitted[inside]) * scale,
         samples=int(inside.sum()),
     )
+
+
+def _sum_known(values: "np.ndarray[tuple[int], np.dtype[np.float32]]") -> float:
+    """The sum; nan where not one is known, since nothing counted is not nothing."""
+    return float(np.nansum(values)) if np.isfinite(values).any() else math.nan
 
 
 def _busiest(samples: HostSamples, inside: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> int | None:

@@ -8,7 +8,7 @@ from tandem.observe.series.columns import Series
 from tandem.observe.steady import steady_steps, steps_behind
 from tandem.runlog.event import Event, RunFinished, RunStarted, StageFinished, TrainingFinished, WorkersLost
 
-__all__ = ["Spent", "spend"]
+__all__ = ["Spent", "pauses", "spend"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +86,14 @@ def spend(series: Series) -> Spent:
         "stopped_s": stopped - redone,
     }
     return Spent(**parts, rest_s=series.end_s - sum(parts.values()))
+
+
+def pauses(series: Series) -> list[tuple[float, float]]:
+    """When training went on after each restart, and how many seconds before it nothing ran."""
+    return [
+        (series.starts[number][0], _break(series, number).stopped_s)
+        for number in range(1, len(series.starts))
+    ]
 
 
 def _break(series: Series, number: int) -> _Break:

@@ -16,7 +16,9 @@ __all__ = [
     "measure_rise",
     "median_with_interval",
     "noise_of",
+    "ratio_by_blocks",
     "slope_of",
+    "t95",
 ]
 
 Numbers = NDArray[np.float64]
@@ -101,6 +103,20 @@ def median_with_interval(values: Numbers) -> Estimate:
     return Estimate(value=float(np.median(ordered)), low=float(ordered[low]), high=float(ordered[high]))
 
 
+def ratio_by_blocks(above: Numbers, below: Numbers, *, blocks: int) -> Estimate:
+    """The sum of one column over that of another, with an interval from how stretches of neighbours scatter.
+
+    Stretches are long, so that what makes neighbours alike is inside them; where they are still alike it widens.
+    """
+    edges = np.linspace(0, len(above), min(blocks, len(above)) + 1).astype(np.int64)[:-1]
+    tops, bottoms = (np.add.reduceat(column, edges) for column in (above, below))
+    value = float(tops.sum() / bottoms.sum())
+    left = tops - value * bottoms
+    spread = sqrt(float(left @ left) * len(edges) / max(1, len(edges) - 1)) / float(bottoms.sum())
+    half = t95(len(edges) - 1) * spread * _likeness_factor(left)
+    return Estimate(value=value, low=value - half, high=value + half)
+
+
 def slope_of(x: Numbers, y: Numbers) -> Estimate:
     """Least-squares slope; its interval is widened for noise that is alike from one point to the next."""
     kept = np.isfinite(x) & np.isfinite(y)
@@ -111,7 +127,7 @@ def slope_of(x: Numbers, y: Numbers) -> Estimate:
     value = float(centred @ y / (centred @ centred))
     left = y - y.mean() - value * centred
     error = sqrt(float(left @ left) / (len(x) - 2) / float(centred @ centred)) * _likeness_factor(left)
-    half = _t95(len(x) - 2) * error
+    half = t95(len(x) - 2) * error
     return Estimate(value=value, low=value - half, high=value + half)
 
 
@@ -125,7 +141,7 @@ def change_of(x: Numbers, y: Numbers, *, noise: float, freedom: int) -> Estimate
     slope = float(centred @ y) / weight
     left = y - y.mean() - slope * centred
     seen = sqrt(float(left @ left) / (len(x) - 2)) if len(x) > 3 else 0.0
-    half = _t95(freedom) * max(noise, seen) / sqrt(weight) * float(np.ptp(x))
+    half = t95(freedom) * max(noise, seen) / sqrt(weight) * float(np.ptp(x))
     value = slope * float(np.ptp(x))
     return Estimate(value=value, low=value - half, high=value + half)
 
@@ -295,7 +311,7 @@ def _likeness_factor(left: Numbers) -> float:
     return sqrt((1 + alike) / (1 - alike))
 
 
-def _t95(freedom: int) -> float:
+def t95(freedom: int) -> float:
     """Student's t, two-sided 95 %."""
     if freedom <= len(SMALL_SAMPLE_T95):
         return SMALL_SAMPLE_T95[max(freedom, 1) - 1]

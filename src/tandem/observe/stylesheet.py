@@ -43,7 +43,11 @@ figure { margin: .5rem 0 0; }
 summary { cursor: pointer; padding: .3rem 0; }
 :focus-visible { outline: 2px solid var(--source); outline-offset: 2px; border-radius: 2px; }
 figure summary, .files summary { color: var(--soft); font-size: .875rem; }
-figure details p { margin: .2rem 0 .6rem; color: var(--soft); font-size: .875rem; max-width: 44rem; }
+figure details p, .what p, .what ul { margin: .2rem 0 .6rem; color: var(--soft); font-size: .875rem; max-width: 44rem; }
+.what summary { color: var(--soft); font-size: .875rem; }
+h2 + .what { margin: -.35rem 0 .35rem; }
+.what ul { padding-left: 1.25rem; }
+.what code { color: var(--ink); font-weight: 600; }
 .reasons > details { border-bottom: 1px solid var(--rule); }
 .reasons summary { display: flex; gap: 1rem; align-items: baseline; font-size: .9375rem; }
 .reasons summary::before { content: "▸"; color: var(--soft); }

@@ -2,10 +2,11 @@
 
 import heapq
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO, TypeAlias
 
 from tandem.errors import TandemError
@@ -41,12 +42,13 @@ def _is_anything(_path: Path, _line: bytes) -> bool:
 class _Tail:
     """A place in one file, from which the next whole lines are read."""
 
-    def __init__(self, path: Path, report: ReadReport, is_wanted: IsWanted) -> None:
+    def __init__(self, path: Path, report: ReadReport, is_wanted: IsWanted, *, offset: int = 0) -> None:
         self._path, self._report, self._is_wanted = path, report, is_wanted
         self._head = b""
         self.is_unfinished = False
         """Whether the file goes on after its last whole line."""
         self._rewind()
+        self._offset = offset
 
     def _rewind(self) -> None:
         self._offset, self._inside_long = 0, False
@@ -109,17 +111,20 @@ def follow(
     wait: Callable[[], None] = lambda: time.sleep(0.5),
     report: ReadReport | None = None,
     is_wanted: IsWanted = _is_anything,
+    offsets: Mapping[Path, int] = MappingProxyType({}),
 ) -> Iterator[Record]:
     """Yield the records of a live run as they come, until `stop()`; calls `wait` when it has caught up.
 
-    Lines of which `is_wanted` says no, given their file, are passed over unread and uncounted.
+    Lines of which `is_wanted` says no, given their file, are passed over unread and uncounted. A file of `offsets` is
+    read from that byte on, where a line begins; one that is shorter was replaced, and is read whole.
     """
     report = report or ReadReport()
     tails: dict[Path, _Tail] = {}
     while True:
         last = stop()
         for path in _log_files(run_folder):
-            tails.setdefault(path, _Tail(path, report, is_wanted))
+            if path not in tails:
+                tails[path] = _Tail(path, report, is_wanted, offset=offsets.get(path, 0))
         yield from _merge(tails.values())
         if last:
             return

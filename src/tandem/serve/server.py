@@ -10,10 +10,9 @@ from types import FrameType
 import uvicorn
 from starlette.applications import Starlette
 
-from tandem.errors import TandemError
 from tandem.serve.app import Service
 
-__all__ = ["Drain", "listen", "serve_app"]
+__all__ = ["Drain", "serve_app"]
 
 LAST_CALL_S = 1.0
 """From the end of listening to the end of idle connections: what is on its way on one is still answered."""
@@ -51,26 +50,6 @@ class Drain(uvicorn.Server):
         while self.server_state.connections and asyncio.get_running_loop().time() < until:
             await asyncio.sleep(0.02)
         await super().shutdown(sockets)
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A socket bound to an address; before models are loaded, since that takes longer than to see that it is taken."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-    except OSError as error:
-        raise TandemError(f"There is no address {host!r} here: take another --host.") from error
-    bound = socket.socket(family, kind, protocol)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        bound.bind(address)
-    except OSError as error:
-        bound.close()
-        raise TandemError(
-            f"Cannot listen on {host} port {port} ({error.strerror}): take another --port, or --port 0 for a free one."
-        ) from error
-    return bound
 
 
 def serve_app(

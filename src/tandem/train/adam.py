@@ -4,7 +4,8 @@ from importlib.util import find_spec
 from typing import Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.optim.adamw import adamw
 
 from tandem.config import OptimSection
 
@@ -37,27 +38,31 @@ class _TorchAdam:
     def __init__(self, weights: Tensor, gradients: Tensor, section: OptimSection) -> None:
         self.first, self.second = torch.zeros_like(weights), torch.zeros_like(weights)
         self.steps = torch.zeros((), dtype=torch.float32, device=weights.device)
-        self._weights = nn.Parameter(weights)
-        self._weights.grad = gradients
-        self._adam = torch.optim.AdamW(
-            [self._weights],
-            lr=0.0,
-            betas=(section.beta1, section.beta2),
-            eps=section.epsilon,
-            weight_decay=0.0,
-            fused=True,
-        )
-        self._adam.state[self._weights] = {
-            "step": self.steps,
-            "exp_avg": self.first,
-            "exp_avg_sq": self.second,
-        }
+        self._weights, self._gradients = weights, gradients
+        self._betas, self._epsilon = (section.beta1, section.beta2), section.epsilon
 
+    @torch.no_grad()
     def step(self, *, learning_rate: float, divisor: Tensor, skipped: Tensor, halves: Tensor | None) -> None:
-        # The fused kernel divides by the one and does nothing where the other is 1: torch's own loss scaler uses it so.
-        self._adam.grad_scale, self._adam.found_inf = divisor, skipped  # type: ignore[attr-defined]
-        self._adam.param_groups[0]["lr"] = learning_rate
-        self._adam.step()
+        # As a function: the class imports torch's compiler, which takes as long as all other imports.
+        adamw(
+            [self._weights],
+            [self._gradients],
+            [self.first],
+            [self.second],
+            [],
+            [self.steps],
+            fused=True,
+            # The fused kernel divides by the one and does nothing where the other is 1: torch's loss scaler uses it so.
+            grad_scale=divisor,
+            found_inf=skipped,
+            amsgrad=False,
+            beta1=self._betas[0],
+            beta2=self._betas[1],
+            lr=learning_rate,
+            weight_decay=0.0,
+            eps=self._epsilon,
+            maximize=False,
+        )
         if halves is not None:
             halves.copy_(self._weights)
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, isfinite
+from math import ceil, isfinite, nan
 from pathlib import Path
 from typing import cast
 
@@ -22,7 +22,7 @@ from tandem.runlog.event import EvaluationStarted, LossMeasured, SampleTranslate
 from tandem.runlog.writer import RunLog
 from tandem.train.measured import MeasuredSet, measure_loss
 from tandem.train.precision import Precision
-from tandem.translate.score import score
+from tandem.translate.score import FEWEST, score
 from tandem.translate.share import put_back, share_of
 from tandem.translate.translator import Translator
 
@@ -107,6 +107,7 @@ class Validator:
         sources, references = (side[: len(hypotheses)] for side in (self.text.source, self.text.target))
         scores = score(hypotheses, references, tokenize=self.rules.tokenize, lowercase=self.rules.lowercase)
         file = self._keep(step, hypotheses) if self.keeps else ""
+        has_interval = len(hypotheses) >= FEWEST
         self.log.log(
             TranslationScored(
                 step=step,
@@ -118,8 +119,8 @@ class Validator:
                 sentences=len(hypotheses),
                 hypotheses=file,
                 duration_s=time.perf_counter() - begun,
-                bleu_low=scores.bleu_low,
-                bleu_high=scores.bleu_high,
+                bleu_low=scores.bleu_low if has_interval else nan,
+                bleu_high=scores.bleu_high if has_interval else nan,
             )
         )
         for number in _spread(len(hypotheses), self.rules.samples):

@@ -17,6 +17,7 @@ data:
 subword: {vocabulary: 512, max_pieces: 64}
 batch: {target_tokens: 512}
 model: {preset: tiny, width: 32, heads: 2, encoder_layers: 1, decoder_layers: 1, feed_forward: 64}
+telemetry: {report: false}
 """
 
 

@@ -102,3 +102,22 @@ def test_text_that_is_no_unicode_is_shown(tmp_path: Path) -> None:
     document = json.loads(told(tmp_path / "run", "--json"))
     assert document["processes"][0]["command"][1] == "a\\udcff"
     told(tmp_path / "run", "--json", tmp_path / "r.json", "--markdown", tmp_path / "r.md", "--html")
+
+
+def test_one_question_is_explained(run: Path, tmp_path: Path) -> None:
+    shown = told(run, "--explain", "step_time")
+    assert shown.startswith("10  How long is a step?\n")
+    assert "What is this?" in shown
+    assert "How it is judged" in shown
+    assert told(run, "--explain", "step_time", "--json", tmp_path / "r.json") == shown
+    assert (tmp_path / "r.json").is_file()
+
+
+def test_a_question_is_not_taken_for_the_run(run: Path) -> None:
+    assert "What is this?" in told("--html", run, "--explain", "network")
+    assert (run / "report" / "report.html").is_file()
+
+
+def test_an_unknown_question_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(TandemError, match="There is no question 'speed': choose one of duration, "):
+        told(tmp_path / "not-even-looked-for", "--explain", "speed")

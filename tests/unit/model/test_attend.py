@@ -46,7 +46,7 @@ def row(lengths: list[int], *, capacity: int, longest: int | None) -> PackedToke
 def test_the_kernel_writes_every_place_and_sentences_as_the_mask_does(
     monkeypatch: pytest.MonkeyPatch, longest: int | None, key_capacity: int, *, within: bool
 ) -> None:
-    monkeypatch.setattr(attend, "varlen_attn", slow_kernel)
+    monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", slow_kernel)
     queries = row([4, 1, 6], capacity=30, longest=longest)
     keys = queries if within else row([2, 6, 3], capacity=key_capacity, longest=longest)
     layout = attend._AttendPacked(queries, keys, causal=within)

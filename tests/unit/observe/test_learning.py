@@ -68,3 +68,16 @@ def test_a_model_that_knows_frequent_pieces_only_is_stuck() -> None:
     assert not is_stuck(
         build_series(steps=stuck.steps, evaluations=build_evaluations([500], [7.0], bleu=[20.0]))
     )
+
+
+def test_bleu_of_very_few_sentences_says_nothing() -> None:
+    few, enough, unknown = (
+        bleu_curve(
+            build_series(
+                evaluations=build_evaluations([100, 200], [3.0, 2.5], bleu=[10.0, 20.0], sentences=sentences)
+            )
+        )
+        for sentences in (29, 30, 0)
+    )
+    assert len(few) == 0
+    assert enough.value.tolist() == unknown.value.tolist() == [10.0, 20.0]

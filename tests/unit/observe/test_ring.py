@@ -73,3 +73,14 @@ def test_without_the_links_speed_the_least_is_promised() -> None:
 
     assert other.double_rate_s == pytest.approx(exposure.step_s - exposure.network_s / 2)
     assert 1 < other.double_batch_gain < 2
+
+
+def test_segments_that_nobody_counted_are_not_none() -> None:
+    series = exchanged()
+    samples = carried(series, 244e6)
+    silent = {
+        host: replace(each, retransmitted=np.full_like(each.retransmitted, np.nan))
+        for host, each in samples.items()
+    }
+    assert [each.retransmitted for each in traffic_per_step(replace(series, samples=samples))] == [0, 0]
+    assert all(np.isnan(each.retransmitted) for each in traffic_per_step(replace(series, samples=silent)))

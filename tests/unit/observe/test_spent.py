@@ -11,7 +11,7 @@ from tests.unit.observe.verdicts.series_story import (
 )
 
 from tandem.observe.series.columns import Marked, Series, Steps
-from tandem.observe.spent import spend
+from tandem.observe.spent import pauses, spend
 from tandem.runlog.event import Event, StageFinished, TrainingFinished, WorkersLost
 
 
@@ -108,3 +108,10 @@ def test_work_before_the_first_checkpoint_is_lost_once_however_often_it_is_done_
     spent = spend(series)
     assert spent.lost_s == pytest.approx(60.0)
     assert spent.rest_s == pytest.approx(0.0)
+
+
+def test_pauses_are_those_in_which_nothing_ran() -> None:
+    ended = TrainingFinished(step=50, tokens=1, reason="asked to stop", duration_s=25.0)
+    assert pauses(restarted((31.0, ended))) == [(90.0, 59.0)]
+    lost = WorkersLost(attempt=1, exit_code=-9, rank=1, reason="killed")
+    assert pauses(restarted((31.0, lost))) == [(90.0, 0.0)]

@@ -8,6 +8,7 @@ from tandem.observe.statistics import (
     measure_rise,
     median_with_interval,
     noise_of,
+    ratio_by_blocks,
     slope_of,
 )
 
@@ -134,3 +135,26 @@ def test_a_fall_that_may_have_broken_off_promises_less_for_sure() -> None:
     (broken,) = expect_gains(x, 1 + 8 * np.minimum(x, 80.0) ** -0.5, ends=(150.0,), floor=0.001)
     assert whole.chance_above(0.05) > 0.9
     assert broken.chance_above(0.05) < 0.1
+
+
+def test_a_ratio_is_of_sums_and_not_the_mean_of_ratios() -> None:
+    found = ratio_by_blocks(np.array([10.0, 90.0]), np.array([1.0, 3.0]), blocks=2)
+    assert found.value == 25.0
+
+
+@pytest.mark.parametrize("alike", [0.0, 0.9])
+def test_the_interval_of_a_ratio_holds_the_truth_also_where_neighbours_are_alike(alike: float) -> None:
+    random = np.random.default_rng(5)
+    held = 0
+    for _ in range(300):
+        noise = random.normal(0.0, 0.05, 1000)
+        for place in range(1, 1000):
+            noise[place] += alike * noise[place - 1]
+        found = ratio_by_blocks(np.full(1000, 100.0), 1.0 + noise, blocks=20)
+        held += found.low <= 100.0 <= found.high
+    assert held > 0.9 * 300
+
+
+def test_a_steady_pace_has_a_narrow_interval() -> None:
+    found = ratio_by_blocks(np.full(100, 100.0), np.full(100, 2.0), blocks=20)
+    assert (found.value, found.low, found.high) == (50.0, 50.0, 50.0)

@@ -175,3 +175,18 @@ def test_following_passes_over_lines_that_are_not_wanted(tmp_path: Path) -> None
     found = follow(tmp_path, lambda: True, report=report, is_wanted=lambda path, _line: path == wanted)
     assert [each.rank for each in found] == [1]
     assert report == ReadReport(records=1, damaged=1)
+
+
+def test_following_begins_where_it_is_told_to(tmp_path: Path) -> None:
+    lines = [to_line(record(n)) for n in range(4)]
+    for rank in (0, 1):
+        write(tmp_path, rank, b"".join(lines))
+    offsets = {RunLayout(tmp_path).rank_log(0): len(lines[0] + lines[1])}
+    found = follow(tmp_path, lambda: True, offsets=offsets)
+    assert [each.time_ns for each in found] == [0, 1, 2, 2, 3, 3]
+
+
+def test_following_reads_a_file_whole_that_is_shorter_than_it_was(tmp_path: Path) -> None:
+    write(tmp_path, 0, to_line(record(7)))
+    found = follow(tmp_path, lambda: True, offsets={RunLayout(tmp_path).rank_log(0): 10_000})
+    assert [each.time_ns for each in found] == [7]

@@ -4,6 +4,7 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import isfinite, isnan
 from pathlib import Path
 from typing import TypeVar
 
@@ -112,8 +113,18 @@ def test_the_last_step_is_judged_and_its_translations_are_kept(micro: Recipe, ru
     scored = of(run, TranslationScored)[0]
     assert scored.sentences == len((run / scored.hypotheses).read_text().splitlines()) == 30
     assert "tok:13a" in scored.bleu_signature
+    assert isfinite(scored.bleu_low)
+    assert isfinite(scored.bleu_high)
     assert [fact.number for fact in of(run, SampleTranslated)] == [0, 15]
     assert of(run, EvaluationFinished)[0].is_best_loss
+
+
+def test_bleu_of_very_few_sentences_has_no_interval(recipe_with: RecipeWith, run: Path) -> None:
+    train_rank(run, recipe_with("evaluate.sentences=29", "train.max_steps=1"), OPTIONS)
+    scored = of(run, TranslationScored)[0]
+    assert (scored.sentences, isfinite(scored.bleu)) == (29, True)
+    assert isnan(scored.bleu_low)
+    assert isnan(scored.bleu_high)
 
 
 def test_a_resumed_run_ends_in_the_same_bits(recipe_with: RecipeWith, tmp_path: Path) -> None:

@@ -40,13 +40,13 @@ def _body(card: DataCard, title: str) -> Html:
     )
 
 
-def card_sections(card: DataCard) -> Html:
-    """Sizes, figures and tables of the card, for a page that has a heading for them."""
+def card_sections(card: DataCard, *, more: str = "") -> Html:
+    """Sizes, figures and tables of the card, for a page with a heading for them; figures say where to find `more`."""
     return joined(
         (
             tag("dl", *map(_tile, sizes(card)), class_="tiles"),
-            _dropped(card),
-            _lengths(card),
+            _dropped(card, more),
+            _lengths(card, more),
             table_section(tables.sides_table(card)),
             table_section(tables.corpora_table(card)),
             _files(card),
@@ -61,7 +61,7 @@ def _tile(size: Size) -> Html:
     return tag("div", tag("dt", size.name), tag("dd", size.value), tag("dd", size.meaning))
 
 
-def _dropped(card: DataCard) -> Html:
+def _dropped(card: DataCard, more: str) -> Html:
     # Figures load numpy, which only a page needs.
     from tandem.observe.figures.caption import CAPTIONS  # noqa: PLC0415
     from tandem.observe.figures.dropped import dropped_figure  # noqa: PLC0415
@@ -72,6 +72,7 @@ def _dropped(card: DataCard) -> Html:
         figure=dropped_figure(read=card.raw.lines, kept=kept, dropped=card.dropped),
         alternative=f"Bars: {count(kept)} of {count(card.raw.lines)} pairs kept; the reasons are listed below.",
         meaning=CAPTIONS["dropped"].meaning,
+        more=more,
     )
     table = tables.dropped_table(card)
     reasons = [_reason(each, card) for each in card.dropped]
@@ -110,7 +111,7 @@ def _side(language: str, side: str, content: str) -> Html:
     return tag("p", tag("span", language, class_="side"), text, class_=side)
 
 
-def _lengths(card: DataCard) -> Html:
+def _lengths(card: DataCard, more: str) -> Html:
     from tandem.observe.figures.caption import CAPTIONS  # noqa: PLC0415
     from tandem.observe.figures.lengths import lengths_figure  # noqa: PLC0415
 
@@ -119,6 +120,7 @@ def _lengths(card: DataCard) -> Html:
         figure=lengths_figure(card.lengths, card.languages),
         alternative="Curves: the share of sentences at each length in pieces, one for each side.",
         meaning=CAPTIONS["lengths"].meaning,
+        more=more,
     )
     note = lengths_note(card)
     return tag(

@@ -1,4 +1,4 @@
-"""What is written beside each figure: its title, what it means, and what is missing where it cannot be drawn."""
+"""What is written beside each figure: its title, its meaning, where more is said, and why it may not be there."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +14,8 @@ class Caption:
     meaning: str
     missing: str
     """What was not measured, where there is no figure."""
+    section: str
+    """Name of the section of docs/verdicts.md that says what is concluded from it."""
 
 
 CAPTIONS: Mapping[str, Caption] = {
@@ -24,6 +26,7 @@ CAPTIONS: Mapping[str, Caption] = {
         "is a fixed set of training pairs, measured exactly like the valid set: only the room between these"
         " two tells of overfitting. Of an imported run the training curve is what that tool minimised.",
         missing="No loss was logged.",
+        section="overfitting",
     ),
     "bleu": Caption(
         title="Scores",
@@ -32,24 +35,28 @@ CAPTIONS: Mapping[str, Caption] = {
         "score that another tool has written is shown under its own name: it is no BLEU of translations "
         "unless that tool says so.",
         missing="Nothing was translated and scored.",
+        section="trained",
     ),
     "learning_rate": Caption(
         title="Learning rate",
         meaning="The dashed curve is what the formula of the recipe gives up to the last planned step, the solid "
         "one what the steps used. They should lie on one another.",
         missing="No learning rate was logged.",
+        section="schedule",
     ),
     "gradient_norm": Caption(
         title="Length of the gradient",
         meaning="Of all gradients together, before clipping, on a scale of powers of ten. Single peaks are usual; a"
         " curve that climbs for long comes before a run that diverges.",
         missing="No length of the gradient was logged.",
+        section="trained",
     ),
     "throughput": Caption(
         title="Speed",
         meaning="Target tokens a second that all ranks together trained on; padding does not count, and neither "
         "does the time of evaluations and checkpoints.",
         missing="Target tokens of the steps were not logged.",
+        section="step_time",
     ),
     "anatomy": Caption(
         title="What a step's time goes into",
@@ -57,12 +64,14 @@ CAPTIONS: Mapping[str, Caption] = {
         "Hatched phases are waiting: for data, and for gradients of other ranks after the own work was "
         "done. Diamonds are evaluations, triangles checkpoints, crosses restarts.",
         missing="The phases of the steps were not measured.",
+        section="step_network",
     ),
     "time_split": Caption(
         title="Where the time went",
         meaning="The wall time of the whole run, from its first record to its last, split into what it was spent "
         "on.",
         missing="The log has no wall-clock times.",
+        section="duration",
     ),
     "gpus": Caption(
         title="GPUs of every host",
@@ -70,6 +79,7 @@ CAPTIONS: Mapping[str, Caption] = {
         " waits for the network counts as busy, so 100 % proves nothing. Power is harder to fake: a GPU "
         "that computes draws most of what it may.",
         missing="No GPU was sampled.",
+        section="gpus",
     ),
     "network": Caption(
         title="Network of every host",
@@ -77,11 +87,13 @@ CAPTIONS: Mapping[str, Caption] = {
         "carries its full speed in each direction. `lo` is what ranks of one host send each other: it is "
         "shown where all of them are on one, or where nothing else carried anything.",
         missing="No network interface was sampled.",
+        section="network",
     ),
     "cpu": Caption(
         title="Processor and memory of every host",
         meaning="Share of all cores that was busy, and of memory in use without caches.",
         missing="No host was sampled.",
+        section="gpus",
     ),
     "step_times": Caption(
         title="Duration of a step",
@@ -89,6 +101,7 @@ CAPTIONS: Mapping[str, Caption] = {
         "waiting for checkpoints are not in it. Where a point stands for many steps it is their mean, and "
         "the band goes from the shortest to the longest.",
         missing="Durations of the steps were not logged.",
+        section="step_time",
     ),
     "step_bytes": Caption(
         title="Bytes a step on the network",
@@ -96,6 +109,7 @@ CAPTIONS: Mapping[str, Caption] = {
         "is what summing the gradients over a ring needs: 2·(n − 1)/n of their bytes in each direction, and on one "
         "host as much for every rank.",
         missing="Bytes on the network were not sampled, or there was one rank only.",
+        section="step_network",
     ),
     "exchange": Caption(
         title="What the exchange of gradients costs",
@@ -104,22 +118,26 @@ CAPTIONS: Mapping[str, Caption] = {
         "exchange can also slow the computing beside it. The points are the truth where it was probed: the "
         "same batches with exchange less without.",
         missing="Waits for gradients were not measured, or there was one rank only.",
+        section="network",
     ),
     "checkpoint_parts": Caption(
         title="Parts of a checkpoint",
         meaning="The files of the newest checkpoint by size. 1 MB is 1,000,000 bytes.",
         missing="No checkpoint was written.",
+        section="checkpoint_size",
     ),
     "dropped": Caption(
         title="What became of the pairs that were read",
         meaning="The upper bar is every pair that was read. The lower bars are the dropped ones by reason, at a "
         "larger scale, because each is a small part. A pair is counted under the first reason that fits.",
         missing="The run has no data card.",
+        section="data",
     ),
     "lengths": Caption(
         title="Sentence lengths",
         meaning="How long sentences are, in subword pieces without the end mark. The height is the share of that "
         "side's sentences at each length; both sides use the same scale. Point at a step for its numbers.",
         missing="The run has no data card.",
+        section="data",
     ),
 }

@@ -36,9 +36,18 @@ def _waits(series: Series) -> list[Trace]:
     network = np.fmin.reduce(waited, axis=0).astype(np.float64)
     straggler = np.maximum(0.0, mean_of_ranks(waited) - network)
     return [
-        line("network: the least wait of all ranks", series.steps.step, network, colour=TARGET),
+        line(
+            f"network: the least wait of {_heard(series, waited)}", series.steps.step, network, colour=TARGET
+        ),
         line("waiting for the slowest rank, mean", series.steps.step, straggler, colour=BROWN, dash="dot"),
     ]
+
+
+def _heard(series: Series, waited: NDArray[np.float32]) -> str:
+    """Of how many ranks the waits are known: the last to arrive may be one of the others."""
+    ranks = max(series.ranks.ranks, series.started.ranks if series.started is not None else 0)
+    heard = int(np.isfinite(waited).any(axis=1).sum())
+    return "all ranks" if heard == ranks else f"{heard} of {ranks} ranks"
 
 
 def _probed(series: Series) -> list[Trace]:

@@ -13,6 +13,7 @@ from tandem.observe.report.gather import Report
 from tandem.observe.report.particulars import recipe_section, translations_section
 from tandem.observe.report.quantity import evidence_text
 from tandem.observe.tabular import Table, table_grid, table_section
+from tandem.observe.verdicts.sections import section_html, section_id
 
 __all__ = ["report_page"]
 
@@ -92,6 +93,7 @@ def _answer(finding: Finding, report: Report) -> Html:
     sure = "" if finding.confidence == "none" else f"{finding.confidence} confidence"
     parts = [
         tag("h2", f"{finding.number}. {finding.question}"),
+        _meaning(finding),
         tag(
             "p",
             tag("span", f"{MARKS[finding.verdict]} {finding.verdict}", class_="verdict"),
@@ -106,8 +108,28 @@ def _answer(finding: Finding, report: Report) -> Html:
         parts.append(tag("p", tag("b", "Not measured: "), "; ".join(finding.missing), class_="note"))
     if finding.figure:
         parts.append(_figure(finding.figure, report))
-    parts.append(_evidence(finding))
+    parts += [_evidence(finding), _judging(finding)]
     return tag("section", *parts, id=finding.key, class_="finding")
+
+
+def _meaning(finding: Finding) -> Html:
+    """What the question means, and where to find the section about it."""
+    if not finding.section:
+        return Html("")
+    place = tag("a", "How it is judged", href=f"#{section_id(finding.section)}")
+    return tag(
+        "details", tag("summary", "What is this?"), tag("p", finding.about, " ", place, "."), class_="what"
+    )
+
+
+def _judging(finding: Finding) -> Html:
+    """The section about the question; it is long, and so comes last."""
+    if not finding.section:
+        return Html("")
+    summary = tag("summary", "How it is judged")
+    return tag(
+        "details", summary, section_html(finding.section), id=section_id(finding.section), class_="what"
+    )
 
 
 def _evidence(finding: Finding) -> Html:
@@ -157,7 +179,18 @@ def _figure(name: str, report: Report) -> Html:
         figure=None,
         alternative=f"{caption.title}. {describe_figure(figure)}",
         meaning=caption.meaning,
+        more=_more(name, report),
     )
+
+
+def _more(name: str, report: Report) -> Html:
+    """Where the page says what is concluded from a figure."""
+    section = CAPTIONS[name].section
+    about = next((each for each in report.findings if each.section == section), None)
+    if about is None:
+        return Html("")
+    place = tag("a", f"{about.number}. {about.question}", href=f"#{section_id(section)}")
+    return tag("p", "What is concluded from it: ", place)
 
 
 def _undrawn(reason: str) -> Html:
@@ -173,7 +206,13 @@ def _card(report: Report) -> Html:
     failed = [report.undrawn[name] for name in OF_THE_CARD if name in report.undrawn]
     if failed:
         return tag("section", heading, *map(_undrawn, failed))
-    return tag("section", heading, card_sections(card), class_="card", id="training-data")
+    return tag(
+        "section",
+        heading,
+        card_sections(card, more=_more("dropped", report)),
+        class_="card",
+        id="training-data",
+    )
 
 
 def _environment(report: Report) -> Html:

@@ -1,6 +1,6 @@
 """Keeps a run's report up to date while it goes on: a process of low priority that nothing waits for."""
 
-# Imports of what is heavy wait until a report is made: in its first minute this process is next to nothing.
+# Imports of what is heavy wait until a report is made: until then this process is next to nothing.
 
 import os
 import select
@@ -17,6 +17,8 @@ from tandem.runlog.layout import RunLayout
 
 __all__ = ["Keeper", "keep", "start_keeper"]
 
+FIRST_S = 10.0
+"""After so long there is a first report: a run that dies young leaves one too."""
 EVERY_S = 60.0
 REST = 100.0
 """Seconds of rest for a second of work: under one hundredth of one core."""
@@ -65,7 +67,7 @@ def start_keeper(run: Path) -> Keeper:
 
 def keep(run: Path, *, wait: Callable[[float], bool], write: Callable[[Path], None]) -> None:
     """Write the report again and again; `wait(seconds)` says whether the run is over. Nothing is ever raised."""
-    rest_s = EVERY_S
+    rest_s = FIRST_S
     is_over = False
     while not is_over:
         is_over = wait(rest_s)

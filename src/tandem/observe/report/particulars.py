@@ -6,7 +6,7 @@ from tandem.observe.markup import Html, joined, tag
 from tandem.observe.series.columns import Series
 from tandem.observe.tabular import Table, table_grid
 
-__all__ = ["recipe_section", "translations_section"]
+__all__ = ["flat_rows", "recipe_section", "translations_section"]
 
 
 def translations_section(series: Series) -> Html:
@@ -39,7 +39,7 @@ def recipe_section(series: Series) -> Html:
         found, title = series.imported.facts, "What the other tool said of the run"
     if not found:
         return tag("section", tag("h2", title), tag("p", "The run folder has no recipe.", class_="note"))
-    table = Table(title=title, columns=("key", "value"), rows=tuple(_flat(found)), names=2)
+    table = Table(title=title, columns=("key", "value"), rows=tuple(flat_rows(found)), names=2)
     return tag("section", tag("h2", title), _folded(table))
 
 
@@ -48,11 +48,14 @@ def _folded(table: Table) -> Html:
     return joined((tag("details", summary, table_grid(table), class_="files"),))
 
 
-def _flat(held: object, key: str = "") -> list[tuple[str, str]]:
+def flat_rows(held: object, key: str = "") -> list[tuple[str, str]]:
+    """Nested values as rows of text, each under its whole key, as `model.width` or `data.train[0].weight`."""
     if isinstance(held, Mapping):
         return [
-            row for name, value in held.items() for row in _flat(value, f"{key}.{name}" if key else str(name))
+            row
+            for name, value in held.items()
+            for row in flat_rows(value, f"{key}.{name}" if key else str(name))
         ]
     if isinstance(held, list | tuple):
-        return [row for number, value in enumerate(held) for row in _flat(value, f"{key}[{number}]")]
+        return [row for number, value in enumerate(held) for row in flat_rows(value, f"{key}[{number}]")]
     return [(key, str(held))]

@@ -1,27 +1,23 @@
 """Puts the folded files of a run together."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
-import yaml
 
-from tandem.errors import TandemError
-from tandem.observe.series.clocks import Clocks, set_clock
-from tandem.observe.series.columns import Counts, HostSamples, Marked, RankSteps, Series, Steps
+from tandem.observe.series.beside import Beside
+from tandem.observe.series.clocks import Clocks, Timed, set_clock
+from tandem.observe.series.columns import Counts, HostSamples, Marked, Probes, RankSteps, Series, Steps
 from tandem.observe.series.life import Life, fold_life
 from tandem.observe.series.milestones import fold_checkpoints, fold_evaluations, fold_probes
 from tandem.observe.series.part import MOST_SPLITS, Part, no_steps
 from tandem.observe.series.rounds import Rounds, RowKeeper, in_order, stand
 from tandem.observe.series.sampled import build_samples
-from tandem.runlog.card import DataCard, read_card
 from tandem.runlog.event import (
     BatchSplit,
     DataPrepared,
-    ExchangeProbed,
     LossMeasured,
     RunStarted,
     ScoreImported,
@@ -31,35 +27,34 @@ from tandem.runlog.event import (
 
 __all__ = ["Assembly"]
 
-_NOT_MARKED = (DataPrepared, ExchangeProbed, LossMeasured, ScoreImported, TranslationScored)
+_NOT_MARKED = (DataPrepared, LossMeasured, ScoreImported, TranslationScored)
 """They are told of elsewhere in a series."""
 
 
 class Assembly:
-    """Takes files as they are read, and makes the series of them."""
+    """Makes the series of the files of a run, as often as it is asked; what they have gained is put to what was there.
 
-    def __init__(self, run: Path, *, leader: str) -> None:
-        self._run, self._leader = run, leader
-        self._parts: list[Part] = []
+    The rows of ranks in a series change with the next one.
+    """
 
-    def add(self, part: Part) -> None:
-        """Take a file."""
-        self._parts.append(part)
+    def __init__(self, run: Path) -> None:
+        self._run = run
+        self._beside = Beside(run)
+        self._keeper = RowKeeper()
 
-    def finish(self) -> Series:
-        """Put all together."""
-        parts = sorted(self._parts, key=attrgetter("name"))
+    def series(self, parts: Iterable[Part], *, leader: str, lets_go: bool = False) -> Series:
+        """Put all together; `lets_go` takes the columns out of the files one by one, where memory counts."""
+        parts = sorted(parts, key=attrgetter("name"))
         clocks = Clocks(parts)
-        for part in parts:
-            set_clock(part, clocks)
-        begun_ns = min((part.first_ns for part in parts if part.first_ns is not None), default=0)
-        end_ns = max((part.last_ns for part in parts), default=begun_ns)
-        marks = _marks(parts, begun_ns)
+        timed = [set_clock(part, clocks) for part in parts]
+        begun_ns = min((each.first_ns for each in timed if each.first_ns is not None), default=0)
+        end_ns = max((each.last_ns for each in timed), default=begun_ns)
+        marks = _marks(timed, begun_ns)
         life = fold_life(marks)
-        leader = next((part for part in parts if part.name == self._leader), Part(name=""))
-        led = [each for each in marks if each.rank is not None and each.rank == leader.rank]
-        steps = _fold_steps(leader, begun_ns)
-        recipe = _read_recipe(self._run)
+        first = next((each for each in timed if each.part.name == leader), set_clock(Part(name=""), clocks))
+        led = [each for each in marks if each.rank is not None and each.rank == first.part.rank]
+        steps = _fold_steps(first, begun_ns)
+        logged = [mark.event.card for mark in marks if isinstance(mark.event, DataPrepared)]
         return Series(
             name=life.name or self._run.name,
             begun_ns=begun_ns,
@@ -74,35 +69,45 @@ class Assembly:
             planned=life.planned,
             devices=tuple(life.devices[rank] for rank in sorted(life.devices)),
             steps=steps.steps,
-            ranks=_fold_ranks(parts, steps, life),
+            ranks=self._fold_ranks(timed, steps, life, lets_go=lets_go),
             redone_steps=steps.redone_steps,
             redone_s=steps.redone_s,
-            probes=fold_probes(_probes(parts), steps.rounds),
+            probes=_fold_probes(timed, steps.rounds),
             evaluations=fold_evaluations(led),
             checkpoints=fold_checkpoints(led),
-            translations=tuple(leader.translations),
+            translations=tuple(first.part.translations),
             examined=tuple(life.examined.values()),
             links=tuple(life.links.values()),
-            samples=_fold_samples(parts, begun_ns),
+            samples=_fold_samples(timed, begun_ns),
             marks=_shown(marks),
-            card=_find_card(self._run, marks, recipe),
-            recipe=recipe,
+            card=self._beside.card(logged[-1] if logged else None),
+            recipe=self._beside.recipe(),
             damaged=sum(part.damaged for part in parts),
             dropped=life.dropped,
         )
 
+    def _fold_ranks(self, timed: Iterable[Timed], led: "_Led", life: Life, *, lets_go: bool) -> RankSteps:
+        """A row for each rank."""
+        of_ranks = [each for each in timed if each.part.rank is not None]
+        ranks = _rank_count((each.part for each in of_ranks), life)
+        self._keeper.lead(led.steps.step, led.time_ns, rounds=led.rounds, ranks=ranks)
+        for each in of_ranks:
+            part = each.part
+            if part.rank is not None and part.steps:
+                self._keeper.keep(part.rank, part.steps, ahead=each.ahead, reading=part.reading)
+                part.steps = {} if lets_go else part.steps
+        hosts = (life.processes[rank].host if rank in life.processes else "" for rank in range(ranks))
+        return self._keeper.finish(tuple(hosts))
 
-def _marks(parts: Iterable[Part], begun_ns: int) -> list[Marked]:
+
+def _marks(timed: Iterable[Timed], begun_ns: int) -> list[Marked]:
     """All rare records in order of time."""
     marks = [
         Marked(
-            time_s=(rare.record.time_ns - begun_ns) / 1e9,
-            rank=rare.record.rank,
-            host=rare.record.host,
-            event=rare.record.event,
+            time_s=(record.time_ns - begun_ns) / 1e9, rank=record.rank, host=record.host, event=record.event
         )
-        for part in parts
-        for rare in part.rare
+        for each in timed
+        for record in each.rare
     ]
     marks.sort(key=attrgetter("time_s"))
     return marks
@@ -129,40 +134,30 @@ class _Led:
     redone_s: float
 
 
-def _fold_steps(leader: Part, begun_ns: int) -> _Led:
+def _fold_steps(leader: Timed, begun_ns: int) -> _Led:
     """The rounds of the run, the steps that stand, and those that were done again."""
-    rows = leader.steps = in_order(leader.steps) if leader.steps else no_steps()
+    held = leader.part.steps or no_steps()
+    rows = in_order({**held, "time_ns": leader.ahead.without(held["time_ns"])})
     starts: list[tuple[int, int]] = []
     processes: list[int] = []
-    for rare in leader.rare:
-        match rare.record.event:
+    for record in leader.rare:
+        match record.event:
             case TrainingStarted(step=step):
-                starts.append((rare.record.time_ns, step))
+                starts.append((record.time_ns, step))
             case RunStarted():
-                processes.append(rare.record.time_ns)
+                processes.append(record.time_ns)
     rounds, stands = stand(rows, starts=starts, processes_ns=processes)
-    kept = {each.name: rows[each.name][stands] for each in fields(Steps) if each.name != "time_s"}
-    time_ns = rows["time_ns"][stands]
+    # Views where all stand: nothing of a run that was never interrupted is copied.
+    kept = slice(None) if stands.all() else np.flatnonzero(stands)
+    columns = {each.name: rows[each.name][kept] for each in fields(Steps) if each.name != "time_s"}
+    time_ns = rows["time_ns"][kept]
     return _Led(
         rounds=rounds,
-        steps=Steps(time_s=(time_ns - begun_ns) / 1e9, **kept),
+        steps=Steps(time_s=(time_ns - begun_ns) / 1e9, **columns),
         time_ns=time_ns,
         redone_steps=int((~stands).sum()),
         redone_s=float(rows["duration_s"][~stands].sum()),
     )
-
-
-def _fold_ranks(parts: Iterable[Part], led: _Led, life: Life) -> RankSteps:
-    """A row for each rank; the columns of the files are let go one by one."""
-    of_ranks = [part for part in parts if part.rank is not None]
-    ranks = _rank_count(of_ranks, life)
-    keeper = RowKeeper(led.steps.step, led.time_ns, rounds=led.rounds, ranks=ranks)
-    for part in of_ranks:
-        if part.rank is not None and part.steps:
-            keeper.keep(part.rank, in_order(part.steps))
-            part.steps = {}
-    hosts = (life.processes[rank].host if rank in life.processes else "" for rank in range(ranks))
-    return keeper.finish(tuple(hosts))
 
 
 def _rank_count(parts: Iterable[Part], life: Life) -> int:
@@ -174,43 +169,19 @@ def _rank_count(parts: Iterable[Part], life: Life) -> int:
     return max([logged, *sizes, *(start.ranks for _, start in life.starts)])
 
 
-def _probes(parts: Iterable[Part]) -> Iterator[tuple[int, int, ExchangeProbed]]:
-    for part in parts:
-        for rare in part.rare:
-            if isinstance(rare.record.event, ExchangeProbed) and rare.record.rank is not None:
-                yield rare.record.time_ns, rare.record.rank, rare.record.event
+def _fold_probes(timed: Iterable[Timed], rounds: Rounds) -> Probes:
+    held = [{**each.part.probes, "time_ns": each.probe_ns()} for each in timed]
+    names = ("time_ns", "rank", *(each.name for each in fields(Probes)))
+    return fold_probes({name: np.concatenate([each[name] for each in held]) for name in names}, rounds)
 
 
-def _fold_samples(parts: Iterable[Part], begun_ns: int) -> dict[str, HostSamples]:
+def _fold_samples(timed: Iterable[Timed], begun_ns: int) -> dict[str, HostSamples]:
     found: dict[str, HostSamples] = {}
-    for part in parts:
-        if not part.stretches or part.host is None:
+    for each in timed:
+        if not each.part.stretches or each.part.host is None:
             continue
-        time_s = np.concatenate([each.columns["time_ns"] for each in part.stretches])
-        samples = build_samples(part.stretches, np.maximum.accumulate((time_s - begun_ns) / 1e9))
-        part.stretches = []
+        time_s = np.maximum.accumulate((each.sample_ns() - begun_ns) / 1e9)
+        samples = build_samples(each.part.stretches, time_s)
         if samples is not None:
-            found[part.host] = samples
+            found[each.part.host] = samples
     return found
-
-
-def _read_recipe(run: Path) -> Mapping[str, object]:
-    with suppress(OSError, ValueError, yaml.YAMLError):
-        held = yaml.safe_load((run / "recipe.yaml").read_text(encoding="utf-8"))
-        if isinstance(held, dict):
-            return held
-    return {}
-
-
-def _find_card(run: Path, marks: Iterable[Marked], recipe: Mapping[str, object]) -> DataCard | None:
-    """The data card as the log has it; else that of the folder with the data, if it is still there."""
-    logged = [mark.event.card for mark in marks if isinstance(mark.event, DataPrepared)]
-    if logged:
-        with suppress(TandemError):
-            return DataCard.from_json(logged[-1])
-    data = recipe.get("data")
-    folder = data.get("folder") if isinstance(data, dict) else None
-    for place in dict.fromkeys((run / str(folder or "data"), run / "data")):
-        with suppress(TandemError, OSError):
-            return read_card(place / "card.json")
-    return None

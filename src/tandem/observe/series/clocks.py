@@ -1,13 +1,17 @@
 """How far the clock of each host was ahead of the head's, and times without that."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from tandem.observe.series.part import Part, Rare
+import numpy as np
+
+from tandem.observe.series.columns import Counts
+from tandem.observe.series.part import Part
 from tandem.runlog.event import HostExamined, RoundStarted, RunStarted
+from tandem.runlog.record import Record
 
-__all__ = ["Clocks", "set_clock"]
+__all__ = ["Ahead", "Clocks", "Timed", "set_clock"]
 
 
 class Clocks:
@@ -18,14 +22,14 @@ class Clocks:
         processes: dict[int, list[str]] = {}
         self._examined: dict[str, list[tuple[int, float]]] = defaultdict(list)
         for part in parts:
-            for rare in part.rare:
-                match rare.record.event:
+            for record in part.rare:
+                match record.event:
                     case HostExamined() as event:
-                        self._examined[event.host].append((rare.record.time_ns, event.clock_offset_s))
+                        self._examined[event.host].append((record.time_ns, event.clock_offset_s))
                     case RoundStarted() as event:
                         rounds.append(event)
-                    case RunStarted() as event if rare.record.rank is not None:
-                        processes.setdefault(rare.record.rank, []).append(event.host)
+                    case RunStarted() as event if record.rank is not None:
+                        processes.setdefault(record.rank, []).append(event.host)
         self._names = _match(rounds, processes)
 
     def ahead_ns(self, host: str | None, time_ns: int) -> int:
@@ -55,48 +59,66 @@ def _host_of(started: RoundStarted, rank: int) -> str | None:
     return None
 
 
-def set_clock(part: Part, clocks: Clocks) -> None:
-    """Put the times of a file on the head's clock; records of one writer keep their order, and none is there twice."""
-    host = part.host
-    rows = 0
-    part.rare = list(_in_order(part.rare))
-    held: list[Rare] = []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ahead:
+    """How far the clock of one file's writers was ahead, from one start of a process to the next."""
+
+    rows: tuple[int, ...]
+    """Steps before each start."""
+    ahead_ns: tuple[int, ...]
+    """Before the first start, and after each."""
+
+    def without(self, time_ns: Counts, *, start: int = 0) -> Counts:
+        """The times of steps on the head's clock, from a row on."""
+        if not any(self.ahead_ns):
+            return time_ns[start:]
+        parts = np.searchsorted(self.rows, np.arange(start, len(time_ns)), side="right")
+        ahead_ns: Counts = np.array(self.ahead_ns, np.int64)[parts]
+        return time_ns[start:] - ahead_ns
+
+    def goes_on(self, former: "Ahead") -> bool:
+        """Whether it says nothing else than a former one did, as far as that went."""
+        count = len(former.rows)
+        return self.rows[:count] == former.rows and self.ahead_ns[: count + 1] == former.ahead_ns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timed:
+    """A file whose times are on the head's clock."""
+
+    part: Part
+    ahead: Ahead
+    rare: Sequence[Record]
+    first_ns: int | None
+    last_ns: int
+
+    def probe_ns(self) -> Counts:
+        """Times of its probes."""
+        ahead_ns = np.array(self.ahead.ahead_ns, np.int64)
+        time_ns: Counts = self.part.probes["time_ns"] - ahead_ns[self.part.probes["start"]]
+        return time_ns
+
+    def sample_ns(self) -> Counts:
+        """Times of its samples."""
+        held = [each.columns["time_ns"] for each in self.part.stretches]
+        return np.concatenate(held) - self.ahead.ahead_ns[-1]
+
+
+def set_clock(part: Part, clocks: Clocks) -> Timed:
+    """Put the times of a file on the head's clock; the file stays as it is."""
+    ahead = [clocks.ahead_ns(part.host, part.first_ns or 0)]
+    held: list[Record] = []
     first_ahead: int | None = None
-    ahead = clocks.ahead_ns(host, part.first_ns or 0)
-    for rare in part.rare:
-        event = rare.record.event
-        if isinstance(event, RunStarted) and rare.record.rank is not None:
-            _shift(part, rows, rare.row, ahead)
-            rows, ahead = rare.row, clocks.ahead_ns(event.host, rare.record.time_ns)
-        first_ahead = ahead if first_ahead is None else first_ahead
-        held.append(
-            replace(rare, record=replace(rare.record, time_ns=rare.record.time_ns - ahead)) if ahead else rare
-        )
-    _shift(part, rows, None, ahead)
-    part.rare = held
-    for stretch in part.stretches:
-        stretch.columns["time_ns"][:] -= ahead
-    if part.first_ns is not None:
-        part.first_ns -= ahead if first_ahead is None else first_ahead
-        part.last_ns -= ahead
-
-
-def _shift(part: Part, start: int, stop: int | None, ahead_ns: int) -> None:
-    if ahead_ns and part.steps:
-        part.steps["time_ns"][start:stop] -= ahead_ns
-
-
-def _in_order(rares: Iterable[Rare]) -> Iterator[Rare]:
-    """A clock that was set back stands still; a lower number is another writer's, whose lines came late."""
-    seen: set[tuple[int, int]] = set()
-    sequence, latest_ns = -1, 0
-    for rare in rares:
-        record = rare.record
-        if (record.sequence, record.time_ns) in seen:
-            continue
-        seen.add((record.sequence, record.time_ns))
-        latest_ns = max(latest_ns, record.time_ns) if record.sequence > sequence else record.time_ns
-        sequence = record.sequence
-        yield (
-            rare if latest_ns == record.time_ns else replace(rare, record=replace(record, time_ns=latest_ns))
-        )
+    for record in part.rare:
+        if isinstance(record.event, RunStarted) and record.rank is not None:
+            ahead.append(clocks.ahead_ns(record.event.host, record.time_ns))
+        first_ahead = ahead[-1] if first_ahead is None else first_ahead
+        held.append(replace(record, time_ns=record.time_ns - ahead[-1]) if ahead[-1] else record)
+    first_ahead = ahead[-1] if first_ahead is None else first_ahead
+    return Timed(
+        part=part,
+        ahead=Ahead(rows=tuple(part.starts), ahead_ns=tuple(ahead)),
+        rare=held,
+        first_ns=None if part.first_ns is None else part.first_ns - first_ahead,
+        last_ns=part.last_ns if part.first_ns is None else part.last_ns - ahead[-1],
+    )

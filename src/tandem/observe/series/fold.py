@@ -4,7 +4,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from tandem.observe.series.columns import Series
 from tandem.observe.series.part import Part, read_part
 from tandem.runlog.layout import RunLayout
 
-__all__ = ["read_series"]
+__all__ = ["find_logs", "maybe_leader", "read_series"]
 
 _PLAIN_BYTES = 48 << 20
 """Up to here, starting processes takes longer than they save."""
@@ -25,25 +25,33 @@ def read_series(run: Path, *, on_progress: Callable[[float], None] | None = None
 
     Raises TandemError where there is no log. Lines that cannot be read are counted and left out.
     """
-    paths = sorted(RunLayout(run).log.glob("*.jsonl"))
-    if not paths:
-        raise TandemError(f"There is no run log in {RunLayout(run).log}: check the name of the run.")
+    paths = find_logs(run)
     sizes = {path: _size(path) for path in paths}
     # The leader comes first, since the others wait for it; then the largest, so that all processes end together.
-    leader = next((path for path in paths if path.name.startswith("rank-")), None)
+    leader = maybe_leader(paths)
     paths.sort(key=lambda path: (path != leader, -sizes[path]))
     done = _Done(sum(sizes.values()), on_progress)
     workers = min(_cores(), len(paths))
     is_small = sum(sizes.values()) <= _PLAIN_BYTES
-    assembly = Assembly(run, leader=leader.name if leader else "")
     parts = (
         (read_part(path, path == leader, done.add) for path in paths)
         if is_small or workers == 1
         else _read_beside(paths, leader, workers=workers, on_part=lambda path: done.add(sizes[path]))
     )
-    for part in parts:
-        assembly.add(part)
-    return assembly.finish()
+    return Assembly(run).series(parts, leader=leader.name if leader else "", lets_go=True)
+
+
+def find_logs(run: Path) -> list[Path]:
+    """The files of a run's log, in order of their names; raises TandemError where there is none."""
+    paths = sorted(RunLayout(run).log.glob("*.jsonl"))
+    if not paths:
+        raise TandemError(f"There is no run log in {RunLayout(run).log}: check the name of the run.")
+    return paths
+
+
+def maybe_leader(paths: Iterable[Path]) -> Path | None:
+    """The file that speaks for the run, among those in order of their names: that of the first rank which has one."""
+    return next((path for path in paths if path.name.startswith("rank-")), None)
 
 
 def _size(path: Path) -> int:

@@ -1,7 +1,8 @@
 """Evaluations, checkpoints and probes: what happens now and then, put together from several records each."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from tandem.runlog.event import (
     CheckpointWritten,
     EvaluationFinished,
     EvaluationStarted,
-    ExchangeProbed,
     LossMeasured,
     ScoreImported,
     TrainingStarted,
@@ -101,17 +101,13 @@ def fold_checkpoints(records: Iterable[Marked]) -> tuple[Checkpoint, ...]:
     return tuple(Checkpoint(**held) for held in found.values())
 
 
-def fold_probes(records: Iterable[tuple[int, int, ExchangeProbed]], rounds: Rounds) -> Probes:
-    """Pairs of steps that stand, from records with their time and rank; in order of steps, then of ranks."""
-    last = {(event.step, rank): (time_ns, event) for time_ns, rank, event in records}
-    keys = np.array(sorted(last), np.int64).reshape(-1, 2)
-    times = np.array([last[step, rank][0] for step, rank in keys.tolist()], np.int64)
-    keys = keys[rounds.stands(keys[:, 0], times)]
-    events = [last[step, rank][1] for step, rank in keys.tolist()]
-    return Probes(
-        step=keys[:, 0],
-        rank=keys[:, 1],
-        synchronised_s=np.array([each.synchronised_s for each in events], np.float64),
-        unsynchronised_s=np.array([each.unsynchronised_s for each in events], np.float64),
-        exchange_s=np.array([each.exchange_s for each in events], np.float64),
-    )
+def fold_probes(held: Mapping[str, Any], rounds: Rounds) -> Probes:
+    """Pairs of steps that stand, in order of steps, then of ranks; of one that was measured twice, the last.
+
+    Given are columns with the time and the rank of each.
+    """
+    order = np.lexsort((held["time_ns"], held["rank"], held["step"]))
+    step, rank = held["step"][order], held["rank"][order]
+    is_last = np.append((np.diff(step) != 0) | (np.diff(rank) != 0), True)[: len(order)]
+    kept = order[is_last & rounds.stands(step, held["time_ns"][order])]
+    return Probes(**{each.name: held[each.name][kept] for each in fields(Probes)})

@@ -1,31 +1,36 @@
-"""One file of a run log, folded: columns of its steps or samples, and its rare records one by one."""
+"""One file of a run log, folded: columns of its steps, probes or samples, and its rare records one by one."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tandem.observe.series.blocks import read_blocks
+from tandem.observe.series.blocks import Tail
 from tandem.observe.series.columns import PHASES, Counts
+from tandem.observe.series.growing import Growing
 from tandem.observe.series.regular import Column, Form, read_regular
 from tandem.observe.series.sampled import Stretch, StretchReader
 from tandem.runlog.event import (
     BatchSplit,
+    ExchangeProbed,
     HostDescribed,
     HostSampled,
+    RunStarted,
     SampleTranslated,
     StepFinished,
     Unknown,
 )
 from tandem.runlog.record import Record, from_line
 
-__all__ = ["MOST_SPLITS", "Part", "Rare", "no_steps", "read_part"]
+__all__ = ["MOST_SPLITS", "Part", "PartReader", "no_steps", "read_part"]
 
 MOST_SPLITS = 100
 _BLOCK_BYTES = 1 << 21
 _SAMPLES_BLOCK_BYTES = 1 << 18
+_FEW_BYTES = 1 << 13
+"""Up to here, lines are sooner read one by one than together."""
 
 _OF_EVERY_RANK = (
     Column(name="time_ns", kind="whole", dtype=np.int64),
@@ -46,14 +51,8 @@ _OF_THE_LEADER = (
     ),
     Column(name="skipped", kind="flag", dtype=np.bool_),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rare:
-    """A record that is kept whole, and how many steps its file held before it."""
-
-    row: int
-    record: Record
+_WHOLE_OF_PROBES = ("time_ns", "start", "rank", "step")
+_OF_PROBES = (*_WHOLE_OF_PROBES, "synchronised_s", "unsynchronised_s", "exchange_s")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,38 +64,32 @@ class Part:
     host: str | None = None
     steps: Mapping[str, Any] = field(default_factory=dict)
     """Columns of StepFinished, in the order of the file; empty where there is none."""
-    rare: list[Rare] = field(default_factory=list)
+    probes: Mapping[str, Any] = field(default_factory=dict)
+    """Columns of ExchangeProbed, likewise, with `rank`, and with how many of `starts` were before in `start`."""
+    rare: list[Record] = field(default_factory=list)
+    """In the order of the file, each once; a clock that was set back stood still."""
+    starts: list[int] = field(default_factory=list)
+    """How many steps were before each start of a process that is among the rare records."""
     translations: list[SampleTranslated] = field(default_factory=list)
     """Of the last evaluation that had some."""
     stretches: list[Stretch] = field(default_factory=list)
     damaged: int = 0
-    splits: int = 0
     first_ns: int | None = None
     last_ns: int = 0
     """The latest time in the file."""
-
-    def take(self, record: Record, *, row: int) -> None:
-        """Keep a record that is neither a step nor a sample."""
-        self.note(record)
-        match record.event:
-            case Unknown():
-                return
-            case SampleTranslated() as event:
-                if self.translations and self.translations[-1].step != event.step:
-                    self.translations.clear()
-                self.translations.append(event)
-                return
-            case BatchSplit():
-                self.splits += 1
-                if self.splits > MOST_SPLITS:
-                    return
-        self.rare.append(Rare(row=row, record=record))
+    reading: object = None
+    """The same as long as the file was read on, another one when it was begun anew."""
 
     def note(self, record: Record) -> None:
-        """Keep who wrote it and when."""
-        self.rank, self.host = record.rank, record.host
-        self.first_ns = record.time_ns if self.first_ns is None else self.first_ns
-        self.last_ns = max(self.last_ns, record.time_ns)
+        """Keep when it was written, and by whom where the name of the file does not say so."""
+        if self.rank is None and self.host is None:
+            self.rank, self.host = record.rank, record.host
+        self.note_times(record.time_ns, record.time_ns)
+
+    def note_times(self, first_ns: int | None, last_ns: int) -> None:
+        """Keep when records were written."""
+        self.first_ns = first_ns if self.first_ns is None else self.first_ns
+        self.last_ns = max(self.last_ns, last_ns)
 
 
 def no_steps() -> dict[str, Any]:
@@ -106,15 +99,51 @@ def no_steps() -> dict[str, Any]:
 
 def read_part(path: Path, is_leader: bool, on_bytes: Callable[[int], None] | None = None) -> Part:
     """Fold one file; a file that is gone is empty."""
-    part = Part(name=path.name, rank=_rank_of(path))
-    try:
-        if path.name.startswith("samples-"):
-            _read_samples(path, part, on_bytes)
-        else:
-            _read_steps(path, part, _OF_THE_LEADER if is_leader else _OF_EVERY_RANK, on_bytes)
-    except FileNotFoundError:
-        pass
-    return part
+    reader = PartReader(path, is_leader=is_leader)
+    reader.read(on_bytes=on_bytes)
+    return reader.part()
+
+
+class PartReader:
+    """Folds one file, and folds on what it has gained."""
+
+    def __init__(self, path: Path, *, is_leader: bool) -> None:
+        self._path = path
+        self.is_leader = is_leader
+        self._fold = self._begin()
+        self._tail = Tail(path, on_anew=self._begin_anew)
+
+    @property
+    def offset(self) -> int:
+        """Bytes that were read: whole lines only."""
+        return self._tail.offset
+
+    def behind_bytes(self, size: int) -> int:
+        """Bytes of a file of that size that were not read."""
+        return self._tail.behind_bytes(size)
+
+    def read(self, *, at_most_bytes: int | None = None, on_bytes: Callable[[int], None] | None = None) -> int:
+        """Read on, and not much more than is allowed; returns the bytes."""
+        before = self._tail.passed_bytes
+        for block, lost in self._tail.blocks(size=self._fold.block_bytes, at_most_bytes=at_most_bytes):
+            self._fold.part.damaged += lost
+            self._fold.take(block)
+            if on_bytes is not None:
+                on_bytes(len(block))
+        return self._tail.passed_bytes - before
+
+    def part(self) -> Part:
+        """What was read so far; its columns and lists are not to be changed."""
+        return self._fold.finish()
+
+    def _begin(self) -> "_StepsFold | _SamplesFold":
+        part = Part(name=self._path.name, rank=_rank_of(self._path), reading=object())
+        if self._path.name.startswith("samples-"):
+            return _SamplesFold(part)
+        return _StepsFold(part, _OF_THE_LEADER if self.is_leader else _OF_EVERY_RANK)
+
+    def _begin_anew(self) -> None:
+        self._fold = self._begin()
 
 
 def _rank_of(path: Path) -> int | None:
@@ -122,36 +151,108 @@ def _rank_of(path: Path) -> int | None:
     return int(number) if kind == "rank" and number.isdecimal() else None
 
 
-def _read_steps(
-    path: Path, part: Part, columns: tuple[Column, ...], on_bytes: Callable[[int], None] | None
-) -> None:
-    form: Form | None = None
-    pieces: dict[str, list[Any]] = {each.name: [] for each in columns}
-    rows = 0
-    for block, lost in read_blocks(path, size=_BLOCK_BYTES):
-        part.damaged += lost
-        form = form or _first_form(block)
-        read = read_regular(block, form, columns)
-        rest = list(_other_lines(block, read.stops, read.is_read))
+class _Rares:
+    """Takes the records that are neither steps nor samples."""
+
+    def __init__(self, part: Part) -> None:
+        self._part = part
+        self._splits = 0
+        self._seen: set[tuple[int, int]] = set()
+        self._sequence, self._latest_ns = -1, 0
+        self._probes = {
+            name: Growing(np.int64 if name in _WHOLE_OF_PROBES else np.float64) for name in _OF_PROBES
+        }
+
+    def take(self, record: Record, *, row: int) -> None:
+        """Keep a record that comes after so many steps."""
+        self._part.note(record)
+        match record.event:
+            case Unknown():
+                return
+            case SampleTranslated() as event:
+                if self._part.translations and self._part.translations[-1].step != event.step:
+                    self._part.translations = []
+                self._part.translations.append(event)
+                return
+            case BatchSplit():
+                self._splits += 1
+                if self._splits > MOST_SPLITS:
+                    return
+        for each in self._in_order(record):
+            self._keep(each, row)
+
+    def probes(self) -> dict[str, Any]:
+        """Columns of the probes by now."""
+        return {name: column.held for name, column in self._probes.items()}
+
+    def _keep(self, record: Record, row: int) -> None:
+        match record.event:
+            case ExchangeProbed() as event:
+                if record.rank is None:
+                    return
+                held = {"time_ns": record.time_ns, "start": len(self._part.starts), "rank": record.rank}
+                for name, column in self._probes.items():
+                    column.append(np.array([held[name] if name in held else getattr(event, name)]))
+                return
+            case RunStarted() if record.rank is not None:
+                self._part.starts.append(row)
+        self._part.rare.append(record)
+
+    def _in_order(self, record: Record) -> Iterator[Record]:
+        """A clock that was set back stands still; a lower number is another writer's, whose lines came late."""
+        if (record.sequence, record.time_ns) in self._seen:
+            return
+        self._seen.add((record.sequence, record.time_ns))
+        goes_on = record.sequence > self._sequence
+        self._latest_ns = max(self._latest_ns, record.time_ns) if goes_on else record.time_ns
+        self._sequence = record.sequence
+        yield (record if self._latest_ns == record.time_ns else replace(record, time_ns=self._latest_ns))
+
+
+class _StepsFold:
+    """The log of a rank, or of what watches over ranks."""
+
+    block_bytes = _BLOCK_BYTES
+
+    def __init__(self, part: Part, columns: tuple[Column, ...]) -> None:
+        self.part = part
+        self._columns = columns
+        self._held = {each.name: Growing(each.dtype) for each in columns}
+        self._rares = _Rares(part)
+        self._form: Form | None = None
+        self._rows = 0
+
+    def finish(self) -> Part:
+        """What it holds by now."""
+        steps = {name: column.held for name, column in self._held.items()} if self._rows else {}
+        return replace(self.part, steps=steps, probes=self._rares.probes())
+
+    def take(self, block: bytes) -> None:
+        """Fold whole lines that follow those before."""
+        is_few = len(block) <= _FEW_BYTES
+        if not is_few:
+            self._form = self._form or _first_form(block)
+        read = read_regular(block, None if is_few else self._form, self._columns)
+        time_ns = read.columns["time_ns"]
         upto = np.cumsum(read.is_read)
         single: list[tuple[int, Record]] = []
-        for line, text in rest:
-            record = _maybe_record(text, part)
+        for line, text in _other_lines(block, read.stops, read.is_read):
+            if upto[line]:
+                self.part.note_times(int(time_ns[0]), 0)
+            record = _maybe_record(text, self.part)
             if record is None:
                 continue
             if isinstance(record.event, StepFinished):
-                part.note(record)
+                self.part.note(record)
                 single.append((int(upto[line]), record))
-                form = Form.maybe_of(text) or form
+                self._form = self._form if is_few else Form.maybe_of(text) or self._form
             else:
-                part.take(record, row=rows + int(upto[line]) + len(single))
-        _note_times(part, read.columns["time_ns"])
-        rows += int(upto[-1] if len(upto) else 0) + len(single)
-        for column in columns:
-            pieces[column.name].append(_with_single(read.columns[column.name], single, column))
-        if on_bytes is not None:
-            on_bytes(len(block))
-    part.steps = {name: np.concatenate(held) for name, held in pieces.items()} if rows else {}
+                self._rares.take(record, row=self._rows + int(upto[line]) + len(single))
+        if len(time_ns):
+            self.part.note_times(int(time_ns[0]), int(time_ns.max()))
+        self._rows += len(time_ns) + len(single)
+        for column in self._columns:
+            self._held[column.name].append(_with_single(read.columns[column.name], single, column))
 
 
 def _first_form(block: bytes) -> Form | None:
@@ -178,18 +279,12 @@ def _maybe_record(line: bytes, part: Part) -> Record | None:
         return None
 
 
-def _note_times(part: Part, time_ns: Counts) -> None:
-    if len(time_ns):
-        part.first_ns = int(time_ns[0]) if part.first_ns is None else part.first_ns
-        part.last_ns = max(part.last_ns, int(time_ns.max()))
-
-
 def _with_single(values: Any, single: list[tuple[int, Record]], column: Column) -> Any:
     """Put the steps that were read one by one to their places among the others."""
     if not single:
         return values
     added = np.array([_value(record, column.name) for _, record in single], column.dtype)
-    return np.insert(values, [at for at, _ in single], added)
+    return np.insert(values, [at for at, _ in single], added) if len(values) else added
 
 
 def _value(record: Record, name: str) -> Any:
@@ -198,23 +293,35 @@ def _value(record: Record, name: str) -> Any:
     return record.time_ns if name == "time_ns" else getattr(record.event, name)
 
 
-def _read_samples(path: Path, part: Part, on_bytes: Callable[[int], None] | None) -> None:
-    reader = StretchReader()
-    for block, lost in read_blocks(path, size=_SAMPLES_BLOCK_BYTES):
-        part.damaged += lost
-        for line in reader.read(block):
-            record = _maybe_record(line, part)
-            if record is None:
-                continue
-            if isinstance(record.event, HostSampled):
-                part.note(record)
-                reader.add(record.time_ns, record.event)
-                continue
-            if isinstance(record.event, HostDescribed):
-                reader.describe(record.event)
-            part.take(record, row=0)
-        if on_bytes is not None:
-            on_bytes(len(block))
-    part.stretches = reader.finish()
-    for stretch in part.stretches:
-        _note_times(part, stretch.columns["time_ns"])
+class _SamplesFold:
+    """The log of a host's sampler."""
+
+    block_bytes = _SAMPLES_BLOCK_BYTES
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self._reader = StretchReader()
+        self._rares = _Rares(part)
+
+    def finish(self) -> Part:
+        """What it holds by now."""
+        return replace(self.part, stretches=self._reader.stretches(), probes=self._rares.probes())
+
+    def take(self, block: bytes) -> None:
+        """Fold whole lines that follow those before."""
+        for line in self._reader.read(block):
+            self.part.note_times(self._reader.first_ns, self._reader.last_ns)
+            self._take_line(line)
+        self.part.note_times(self._reader.first_ns, self._reader.last_ns)
+
+    def _take_line(self, line: bytes) -> None:
+        record = _maybe_record(line, self.part)
+        if record is None:
+            return
+        if isinstance(record.event, HostSampled):
+            self.part.note(record)
+            self._reader.add(record.time_ns, record.event)
+            return
+        if isinstance(record.event, HostDescribed):
+            self._reader.describe(record.event)
+        self._rares.take(record, row=0)

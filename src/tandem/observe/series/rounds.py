@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from tandem.observe.series.columns import PHASES, Counts, Flags, RankSteps, Short
+from tandem.observe.series.clocks import Ahead
+from tandem.observe.series.columns import PHASES, Counts, Flags, RankSteps
+from tandem.observe.series.growing import Growing
 
 __all__ = ["Rounds", "RowKeeper", "in_order", "stand"]
 
+_KEPT = ("duration_s", *PHASES, "sent_bytes")
 _ALWAYS = int(np.iinfo(np.int64).min)
 
 
@@ -23,6 +26,14 @@ class Rounds:
     """When the processes of each began, in order; the first has no beginning."""
     went_back_to: Counts
     """The step that each went on from."""
+
+    def is_same(self, other: "Rounds | None") -> bool:
+        """Whether both begin alike and go back alike."""
+        return (
+            other is not None
+            and np.array_equal(self.begun_ns, other.begun_ns)
+            and np.array_equal(self.went_back_to, other.went_back_to)
+        )
 
     def of(self, time_ns: Counts) -> Counts:
         """The round of each time."""
@@ -92,40 +103,98 @@ def _begun(at_ns: int, starts: Sequence[tuple[int, int]], processes_ns: Sequence
     return max((each for each in processes_ns if before < each <= at_ns), default=at_ns)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    """How far the rows of one rank's file are at their places."""
+
+    reading: object
+    ahead: Ahead
+    rows: int
+    """Rows that need not be looked at again; those behind them are ahead of the leader's."""
+
+
 class RowKeeper:
-    """Puts what each rank did to the steps that stand."""
+    """Puts what each rank did to the steps that stand, and what is new to what it holds already.
 
-    def __init__(self, step: Counts, time_ns: Counts, *, rounds: Rounds, ranks: int) -> None:
-        self._step, self._rounds = step, rounds
-        self._round = rounds.of(time_ns)
+    The rows that it gives out are its own: they change with the next ones that are kept.
+    """
+
+    def __init__(self) -> None:
+        self._step: Counts = np.zeros(0, np.int64)
+        self._round: Counts = np.zeros(0, np.int64)
+        self._rounds: Rounds | None = None
+        self._columns = {name: Growing(np.float32, rows=(0,)) for name in _KEPT}
+        self._kept: dict[int, _Kept] = {}
+        self._filled: list[int] = []
+        """Of each rank, for how many steps there is a number or nan."""
+        self._missing: set[int] = set()
+
+    def lead(self, step: Counts, time_ns: Counts, *, rounds: Rounds, ranks: int) -> None:
+        """Begin with the steps that stand, and when the leader did them."""
+        rounds_of, count = rounds.of(time_ns), len(self._step)
+        if ranks != len(self._filled):
+            self._columns = {name: Growing(np.float32, rows=(ranks,)) for name in _KEPT}
+        goes_on = (
+            ranks == len(self._filled)
+            and rounds.is_same(self._rounds)
+            and np.array_equal(step[:count], self._step)
+            and np.array_equal(rounds_of[:count], self._round)
+        )
+        if not goes_on:
+            self._kept, self._filled = {}, [0] * ranks
+        self._step, self._round, self._rounds = step, rounds_of, rounds
         self._missing = set(range(ranks))
-        self._columns: dict[str, Short] = {
-            # Not filled yet: pages of a rank are taken when its rows come, and those are let go then.
-            name: np.empty((ranks, len(step)), np.float32)
-            for name in ("duration_s", *PHASES, "sent_bytes")
-        }
+        for column in self._columns.values():
+            # Not filled yet: pages of a rank are taken when its rows come.
+            column.widen(len(step))
 
-    def keep(self, rank: int, steps: Mapping[str, Any]) -> None:
+    def keep(self, rank: int, steps: Mapping[str, Any], *, ahead: Ahead, reading: object) -> None:
         """Take one rank's rows; those of steps or rounds that do not stand are left out."""
         self._missing.discard(rank)
-        for rows in self._columns.values():
-            rows[rank] = np.nan
-        if not len(self._step):
+        kept = self._kept.get(rank)
+        if kept is None or kept.reading is not reading or not ahead.goes_on(kept.ahead):
+            kept, self._filled[rank] = _Kept(reading=reading, ahead=ahead, rows=0), 0
+        before = max(0, kept.rows - 1)
+        time_ns = ahead.without(steps["time_ns"], start=before)
+        if (np.diff(time_ns) > 0).all():
+            new = {name: steps[name][kept.rows :] for name in ("step", *_KEPT)}
+            new["time_ns"] = time_ns[kept.rows - before :]
+            beyond = np.flatnonzero(new["step"] > self._step[-1]) if len(self._step) else [0]
+            rows = kept.rows + int(beyond[0] if len(beyond) else len(new["step"]))
+        else:
+            # Rows must change places: all are taken anew, each time.
+            new = in_order({**steps, "time_ns": ahead.without(steps["time_ns"])})
+            rows = self._filled[rank] = 0
+        self._fill(rank)
+        self._place(rank, new)
+        self._kept[rank] = _Kept(reading=reading, ahead=ahead, rows=rows)
+
+    def finish(self, hosts: tuple[str, ...]) -> RankSteps:
+        """All ranks, with the hosts on which they were."""
+        for rank in self._missing:
+            if self._kept.pop(rank, None) is not None:
+                self._filled[rank] = 0
+            self._fill(rank)
+        return RankSteps(
+            duration_s=self._columns["duration_s"].held,
+            phases={name: self._columns[name].held for name in PHASES},
+            sent_bytes=self._columns["sent_bytes"].held,
+            hosts=hosts,
+        )
+
+    def _fill(self, rank: int) -> None:
+        """Nothing is known of a step until the rank's row comes."""
+        for column in self._columns.values():
+            column.held[rank, self._filled[rank] :] = np.nan
+        self._filled[rank] = len(self._step)
+
+    def _place(self, rank: int, steps: Mapping[str, Any]) -> None:
+        if not len(self._step) or self._rounds is None:
             return
         place = np.minimum(np.searchsorted(self._step, steps["step"]), len(self._step) - 1)
         fits = (self._step[place] == steps["step"]) & (
             self._round[place] == self._rounds.of(steps["time_ns"])
         )
-        for name, rows in self._columns.items():
-            rows[rank, place[fits]] = steps[name][fits]
-
-    def finish(self, hosts: tuple[str, ...]) -> RankSteps:
-        """All ranks, with the hosts on which they were."""
-        for rows in self._columns.values():
-            rows[sorted(self._missing)] = np.nan
-        return RankSteps(
-            duration_s=self._columns["duration_s"],
-            phases={name: self._columns[name] for name in PHASES},
-            sent_bytes=self._columns["sent_bytes"],
-            hosts=hosts,
-        )
+        place = place[fits]
+        for name, column in self._columns.items():
+            column.held[rank, place] = steps[name][fits]

@@ -9,6 +9,7 @@ import numpy as np
 import orjson
 
 from tandem.observe.series.columns import HostSamples, Numbers
+from tandem.observe.series.growing import Growing
 from tandem.runlog.event import HostDescribed, HostSampled
 from tandem.runlog.record import SCHEMA
 
@@ -23,6 +24,7 @@ _OF_GPUS = (
     "gpu_throttled",
 )
 _OF_INTERFACES = ("received_bytes_per_s", "sent_bytes_per_s", "packets_per_s", "dropped")
+_LISTS = _OF_GPUS + _OF_INTERFACES
 _FIELDS = tuple(each.name for each in fields(HostSampled))
 _WIDE = frozenset({"memory_bytes", "disk_free_bytes", "gpu_memory_bytes"})
 """Too large for single precision."""
@@ -32,11 +34,35 @@ _WHOLE = _WIDE | {"dropped", "retransmitted"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """Samples whose lists have one order; a row a sample."""
+    """Samples whose lists have one order; the last axis goes from sample to sample."""
 
     described: HostDescribed | None
     columns: Mapping[str, Any]
-    """By the names of the fields, and `time_ns`."""
+    """By the names of the fields, and `time_ns`; of lists, a row for each place in them."""
+
+
+class _Open:
+    """A stretch that may go on."""
+
+    def __init__(self, described: HostDescribed | None, columns: Mapping[str, Any]) -> None:
+        self._described = described
+        self._columns = {
+            name: Growing(values.dtype, rows=values.shape[:-1]) for name, values in columns.items()
+        }
+
+    def maybe_append(self, described: HostDescribed | None, columns: Mapping[str, Any]) -> bool:
+        """Take samples if they are of the same form; returns whether they are."""
+        is_same = described == self._described and all(
+            held.held.shape[:-1] == columns[name].shape[:-1] for name, held in self._columns.items()
+        )
+        for name, held in self._columns.items() if is_same else ():
+            held.append(columns[name])
+        return is_same
+
+    def stretch(self) -> Stretch:
+        """What it holds by now."""
+        columns = {name: held.held for name, held in self._columns.items()}
+        return Stretch(described=self._described, columns=columns)
 
 
 class StretchReader:
@@ -44,7 +70,11 @@ class StretchReader:
 
     def __init__(self) -> None:
         self._described: HostDescribed | None = None
-        self._stretches: list[Stretch] = []
+        self._open: list[_Open] = []
+        self.first_ns: int | None = None
+        """Time of the first sample."""
+        self.last_ns = 0
+        """The latest time of a sample."""
 
     def describe(self, described: HostDescribed) -> None:
         """From here on, lists are in the order that this says."""
@@ -70,9 +100,9 @@ class StretchReader:
             if at < len(rows) and lines[at]:
                 yield lines[at] + b"\n"
 
-    def finish(self) -> list[Stretch]:
-        """All stretches, in the order of the file."""
-        return _joined(self._stretches)
+    def stretches(self) -> list[Stretch]:
+        """All stretches by now, in the order of the file."""
+        return [each.stretch() for each in self._open]
 
     def _read_rows(self, rows: Sequence[Any], lines: Sequence[bytes]) -> Iterator[bytes]:
         if not rows:
@@ -89,11 +119,17 @@ class StretchReader:
         columns: dict[str, Any] = {"time_ns": np.array(times, np.int64)}
         for name, values in held.items():
             if name == "gpu_throttled":
-                columns[name] = np.array([[bool(each) for each in row] for row in values], np.bool_)
+                columns[name] = np.array([[bool(each) for each in row] for row in values], np.bool_).T
             else:
-                column: Any = np.array(values, np.float64 if name in _WIDE else np.float32)
+                column: Any = np.array(values, np.float64 if name in _WIDE else np.float32).T
                 columns[name] = np.where(column < 0, np.nan, column) if name in _WHOLE else column
-        self._stretches.append(Stretch(described=self._described, columns=columns))
+            if columns[name].ndim != 1 + (name in _LISTS):
+                raise ValueError(f"{name} is of another form")
+        self.first_ns = int(columns["time_ns"][0]) if self.first_ns is None else self.first_ns
+        self.last_ns = max(self.last_ns, int(columns["time_ns"].max()))
+        if not self._open or not self._open[-1].maybe_append(self._described, columns):
+            self._open.append(_Open(self._described, columns))
+            self._open[-1].maybe_append(self._described, columns)
 
 
 def _maybe_loads(line: bytes) -> Any:
@@ -112,29 +148,6 @@ def _is_sample(row: Any) -> bool:
     )
 
 
-def _joined(stretches: list[Stretch]) -> list[Stretch]:
-    """Put neighbours of one form together, so that little is handed on."""
-    joined: list[list[Stretch]] = []
-    for each in stretches:
-        if joined and _form(joined[-1][0]) == _form(each):
-            joined[-1].append(each)
-        else:
-            joined.append([each])
-    return [
-        Stretch(
-            described=group[0].described,
-            columns={
-                name: np.concatenate([each.columns[name] for each in group]) for name in group[0].columns
-            },
-        )
-        for group in joined
-    ]
-
-
-def _form(stretch: Stretch) -> tuple[Any, ...]:
-    return stretch.described, *(held.shape[1:] for held in stretch.columns.values())
-
-
 def build_samples(stretches: Sequence[Stretch], time_s: Numbers) -> HostSamples | None:
     """Put stretches together in the order that the last start of the sampler had; None where nothing says an order."""
     known = [each.described for each in stretches if each.described is not None]
@@ -146,21 +159,24 @@ def build_samples(stretches: Sequence[Stretch], time_s: Numbers) -> HostSamples 
         described = stretch.described or known[0]
         for name in _FIELDS:
             rows[name].append(_placed(stretch.columns[name], name, described, last))
-    columns = {name: np.concatenate(held, axis=-1) for name, held in rows.items()}
+    columns = {
+        name: held[0] if len(held) == 1 else np.concatenate(held, axis=-1) for name, held in rows.items()
+    }
     return HostSamples(described=last, time_s=time_s, **columns)
 
 
 def _placed(values: Any, name: str, described: HostDescribed, last: HostDescribed) -> Any:
     """A row for each thing of the last start: interfaces by name, GPUs by number; nan where there was none."""
-    if name not in _OF_GPUS + _OF_INTERFACES:
+    if name not in _LISTS:
         return values
     of_gpus = name in _OF_GPUS
     wanted = range(len(last.gpus)) if of_gpus else last.interfaces
     there = list(range(len(described.gpus)) if of_gpus else described.interfaces)
-    count = values.shape[1] if values.ndim > 1 else 0
+    if list(wanted) == there and len(there) == len(values):
+        return values
     empty = False if values.dtype == np.bool_ else np.nan
-    placed = np.full((len(wanted), len(values)), empty, values.dtype)
+    placed = np.full((len(wanted), values.shape[-1]), empty, values.dtype)
     for row, each in enumerate(wanted):
-        if each in there[:count]:
-            placed[row] = values[:, there.index(each)]
+        if each in there[: len(values)]:
+            placed[row] = values[there.index(each)]
     return placed

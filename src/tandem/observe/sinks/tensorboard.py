@@ -2,11 +2,13 @@
 
 import os
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tandem.observe.sinks.curves import Curves, Point
 from tandem.observe.sinks.event_file import (
     encode_restart,
     encode_scalars,
@@ -14,8 +16,7 @@ from tandem.observe.sinks.event_file import (
     frame,
     read_times,
 )
-from tandem.observe.sinks.window import StepWindow
-from tandem.runlog.event import LossMeasured, StepFinished, TrainingStarted, TranslationScored
+from tandem.runlog.event import TrainingStarted
 from tandem.runlog.record import Record
 
 __all__ = ["TensorBoardSink"]
@@ -39,8 +40,7 @@ class TensorBoardSink:
         self._path = folder / f"{PREFIX}{_next_number(older):010d}{SUFFIX}"
         self._size = 0
         self._buffer = bytearray()
-        self._window = StepWindow()
-        self._step_s = 0.0
+        self._curves = Curves()
 
     def __enter__(self) -> Self:
         return self
@@ -55,20 +55,9 @@ class TensorBoardSink:
         time_s = record.time_ns / NANO
         if record.rank != 0 or time_s <= self._known_s or self.failure:
             return
-        match record.event:
-            case StepFinished() as event:
-                self._step_s = time_s
-                if self._window.add(event):
-                    self._write_window()
-            case TrainingStarted(step=step):
-                self._write_window()
-                self._write(time_s, encode_restart(time_s, step=step + 1))
-            case LossMeasured(step=step, set=name, loss=loss):
-                tag = "eval_loss" if name == "valid" else f"{name}_loss"
-                self._write_scores(time_s, step, {tag: loss})
-            case TranslationScored(step=step, set=name, bleu=bleu, chrf=chrf):
-                end = "" if name == "valid" else f"/{name}"
-                self._write_scores(time_s, step, {f"BLEU{end}": bleu, f"chrF{end}": chrf})
+        self._write_points(self._curves.take(record))
+        if isinstance(record.event, TrainingStarted):
+            self._write(time_s, encode_restart(time_s, step=record.event.step + 1))
 
     def flush(self) -> None:
         """Put what was taken on the disk, as whole records only."""
@@ -88,19 +77,13 @@ class TensorBoardSink:
 
     def close(self) -> None:
         """Write what is left."""
-        self._write_window()
+        self._write_points(self._curves.rest())
         self.flush()
 
-    def _write_window(self) -> None:
-        gathered = self._window.take()
-        if gathered is not None:
-            step, scalars = gathered
-            self._write(self._step_s, encode_scalars(self._step_s, step=step, scalars=scalars))
-
-    def _write_scores(self, time_s: float, step: int, scalars: dict[str, float]) -> None:
-        # Earlier steps go first: what is not newer than the last thing written counts as known.
-        self._write_window()
-        self._write(time_s, encode_scalars(time_s, step=step, scalars=scalars))
+    def _write_points(self, points: Iterable[Point]) -> None:
+        for point in points:
+            time_s = point.time_ns / NANO
+            self._write(time_s, encode_scalars(time_s, step=point.step, scalars=point.numbers))
 
     def _write(self, time_s: float, event: bytes) -> None:
         if not self._size and not self._buffer:

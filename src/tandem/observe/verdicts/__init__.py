@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tandem.observe.finding import Finding
+from tandem.observe.finding import Finding, Question
 from tandem.observe.series.columns import Series
 from tandem.observe.verdicts import (
     checkpoint_files,
@@ -18,7 +18,7 @@ from tandem.observe.verdicts import (
     trained,
 )
 
-__all__ = ["VERDICTS", "judge_run"]
+__all__ = ["QUESTIONS", "VERDICTS", "judge_run"]
 
 VERDICTS: tuple[Callable[[Series], Finding], ...] = (
     duration.judge,
@@ -34,25 +34,38 @@ VERDICTS: tuple[Callable[[Series], Finding], ...] = (
     step_network.judge,
 )
 
+QUESTIONS: tuple[Question, ...] = (
+    duration.QUESTION,
+    trained.QUESTION,
+    overfitting.QUESTION,
+    gpus.QUESTION,
+    network.QUESTION,
+    schedule.QUESTION,
+    data.QUESTION,
+    checkpoint_files.QUESTION,
+    checkpoint_size.QUESTION,
+    step_time.QUESTION,
+    step_network.QUESTION,
+)
+"""What each verdict answers, in the same order."""
+
 
 def judge_run(series: Series) -> tuple[Finding, ...]:
     """The answers to all questions, in their order; an error of ours in one leaves the others as they are."""
-    return tuple(_judged(number, judge, series) for number, judge in enumerate(VERDICTS, start=1))
+    return tuple(
+        _judged(question, judge, series) for question, judge in zip(QUESTIONS, VERDICTS, strict=True)
+    )
 
 
-def _judged(number: int, judge: Callable[[Series], Finding], series: Series) -> Finding:
+def _judged(question: Question, judge: Callable[[Series], Finding], series: Series) -> Finding:
     try:
         return judge(series)
     except Exception as error:  # noqa: BLE001 - ten answers are better than none
-        key = judge.__module__.rpartition(".")[2]
-        return Finding(
-            number=number,
-            key=key,
-            question=key.replace("_", " ").capitalize(),
-            verdict="cannot tell",
-            confidence="none",
-            answer=f"This could not be judged: {type(error).__name__}: {error}",
-            evidence=(),
+        return question.answer(
+            "cannot tell",
+            "none",
+            f"This could not be judged: {type(error).__name__}: {error}",
             advice="This is an error in Tandem: please report it with the run's log.",
+            figure="",
             would_change="A version of Tandem in which it is mended.",
         )

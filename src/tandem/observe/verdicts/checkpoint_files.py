@@ -2,15 +2,21 @@
 
 import math
 
-from tandem.observe.finding import Confidence, Evidence, Finding, Verdict
+from tandem.observe.finding import Evidence, Finding, Question
 from tandem.observe.numbers import count
 from tandem.observe.series.columns import Checkpoint, Series
 from tandem.observe.told import told_number
 from tandem.runlog.event import CheckpointFailed, CheckpointRejected
 
-__all__ = ["judge"]
+__all__ = ["QUESTION", "judge"]
 
-QUESTION = "What files make a checkpoint?"
+QUESTION = Question(
+    number=8,
+    key="checkpoint_files",
+    question="What files make a checkpoint?",
+    about="The files that a checkpoint consists of and what each holds, and which checkpoints are still there.",
+    would_change="A checkpoint that is written, or the folder of the run itself.",
+)
 HOLDS = {
     "model.safetensors": "the weights in fp32: what translates",
     "optimizer.safetensors": "the optimiser's state: both moments of every weight, to go on exactly",
@@ -44,12 +50,13 @@ def judge(series: Series) -> Finding:
     text = f"A checkpoint is {_plural(len(last.files), 'file')} in one folder: {named}. {_history(series)}"
     if failed:
         text += f" {failed[-1].value}."
-    return _finding(
+    return QUESTION.answer(
         "measured",
         "high" if last.files else "low",
         text,
         evidence=(*_files(last, _holds(series)), *_counts(series), *failed),
         missing=() if last.files else ("the names of its files",),
+        figure="checkpoint_parts" if last.files else "",
     )
 
 
@@ -168,18 +175,19 @@ def _none(series: Series) -> Finding:
     failed = _failures(series)
     if failed:
         text = f"None is there: {failed[-1].value}."
-        return _finding(
+        return QUESTION.answer(
             "measured",
             "high",
             text,
             evidence=failed,
             advice="See to the disk of the run folder: nothing can be resumed.",
+            figure="checkpoint_parts",
         )
     if not len(series.steps):
-        return _finding("cannot tell", "none", "Cannot tell: no step was made and no checkpoint was written.")
+        return QUESTION.cannot_tell("Cannot tell: no step was made and no checkpoint was written.")
     going = "so far" if not series.is_closed else "in this run"
     text = f"No checkpoint was written {going}. One would be a folder with {', '.join(HOLDS)} and the subword model."
-    return _finding("measured", "high", text, advice="Until one is written, a crash loses all work.")
+    return QUESTION.answer("measured", "high", text, advice="Until one is written, a crash loses all work.")
 
 
 def _imported(series: Series) -> Finding:
@@ -200,7 +208,7 @@ def _imported(series: Series) -> Finding:
     )
     is_told = is_tensorflow and any(found)
     is_late = every > _steps_done(series)
-    return _finding(
+    return QUESTION.answer(
         "measured" if is_told else "cannot tell",
         ("medium" if is_late else "low") if is_told else "none",
         " ".join(sentences),
@@ -265,27 +273,3 @@ def _best_models(series: Series) -> str:
 
 def _plural(number: int, noun: str, several: str = "") -> str:
     return f"{count(number)} {noun if number == 1 else several or noun + 's'}"
-
-
-def _finding(
-    verdict: Verdict,
-    confidence: Confidence,
-    answer: str,
-    *,
-    evidence: tuple[Evidence, ...] = (),
-    advice: str = "",
-    missing: tuple[str, ...] = (),
-) -> Finding:
-    return Finding(
-        number=8,
-        key="checkpoint_files",
-        question=QUESTION,
-        verdict=verdict,
-        confidence=confidence,
-        answer=answer,
-        evidence=evidence,
-        advice=advice,
-        would_change="A checkpoint that is written, or the folder of the run itself.",
-        missing=missing,
-        figure="checkpoint_parts" if evidence and not missing else "",
-    )

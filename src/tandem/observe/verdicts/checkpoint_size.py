@@ -3,14 +3,21 @@
 from collections.abc import Mapping
 
 from tandem.estimate.memory import checkpoint_bytes
-from tandem.observe.finding import Confidence, Evidence, Finding, Verdict
+from tandem.observe.finding import Evidence, Finding, Question
 from tandem.observe.numbers import count, megabytes, percent, share
 from tandem.observe.series.columns import Checkpoint, Series
 from tandem.observe.told import told_link
 
-__all__ = ["judge"]
+__all__ = ["QUESTION", "judge"]
 
-QUESTION = "How big is a checkpoint?"
+QUESTION = Question(
+    number=9,
+    key="checkpoint_size",
+    question="How big is a checkpoint?",
+    about="The bytes of the last checkpoint by file, beside what the number of parameters predicts: 4 bytes each for "
+    "the weights, 8 for Adam's two moments.",
+    would_change="Another number of parameters, or another optimiser.",
+)
 NUMBER_BYTES = 4
 MODEL, OPTIMIZER = "model.safetensors", "optimizer.safetensors"
 CLOSE = 0.02
@@ -83,7 +90,14 @@ def _measured(last: Checkpoint, *, series: Series, parameters: int, expected: in
         Evidence(name="training waited", value=last.blocked_s, unit="s", definition="for the last one"),
     ]
     missing = () if is_comparable else ("the number of parameters",)
-    return _finding("measured", "high", text, evidence=tuple(evidence), missing=missing)
+    return QUESTION.answer(
+        "measured",
+        "high",
+        text,
+        evidence=tuple(evidence),
+        missing=missing,
+        figure="checkpoint_parts",
+    )
 
 
 def _compared(size: int, *, parameters: int, expected: int) -> str:
@@ -114,22 +128,18 @@ def _predicted(parameters: int, *, expected: int, averaged: bool) -> tuple[Evide
 
 def _none(parameters: int, expected: int) -> Finding:
     if not parameters:
-        return _finding(
-            "cannot tell", "none", "Cannot tell: none was written, and the log has no number of parameters."
-        )
+        return QUESTION.cannot_tell("Cannot tell: none was written, and the log has no number of parameters.")
     text = (
         f"None was written. {count(parameters)} parameters predict {megabytes(expected)} of weights and optimiser, and "
         f"a little more for the subword model."
     )
     evidence = _predicted(parameters, expected=expected, averaged=expected > 12 * parameters)
-    return _finding("cannot tell", "none", text, evidence=evidence, missing=("a checkpoint",))
+    return QUESTION.cannot_tell(text, evidence=evidence, missing=("a checkpoint",))
 
 
 def _imported(parameters: int) -> Finding:
     if not parameters:
-        return _finding(
-            "cannot tell",
-            "none",
+        return QUESTION.cannot_tell(
             "Cannot tell: the files have neither a checkpoint nor the number of parameters.",
             missing=("the number of parameters", "a checkpoint"),
         )
@@ -139,27 +149,4 @@ def _imported(parameters: int) -> Finding:
         f"(weights and two moments of Adam in fp32), with fp32 copies or other variables of the tool more."
     )
     evidence = _predicted(parameters, expected=expected, averaged=False)
-    return _finding("cannot tell", "none", text, evidence=evidence, missing=("a checkpoint",))
-
-
-def _finding(
-    verdict: Verdict,
-    confidence: Confidence,
-    answer: str,
-    *,
-    evidence: tuple[Evidence, ...] = (),
-    missing: tuple[str, ...] = (),
-) -> Finding:
-    return Finding(
-        number=9,
-        key="checkpoint_size",
-        question=QUESTION,
-        verdict=verdict,
-        confidence=confidence,
-        answer=answer,
-        evidence=evidence,
-        advice="",
-        would_change="Another number of parameters, or another optimiser.",
-        missing=missing,
-        figure="checkpoint_parts" if verdict == "measured" else "",
-    )
+    return QUESTION.cannot_tell(text, evidence=evidence, missing=("a checkpoint",))

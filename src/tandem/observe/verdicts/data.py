@@ -2,15 +2,24 @@
 
 import math
 
-from tandem.observe.data_card.answers import QUESTION, headline
-from tandem.observe.finding import Confidence, Evidence, Finding, Verdict
+from tandem.observe.data_card.answers import QUESTION as ASKED
+from tandem.observe.data_card.answers import headline
+from tandem.observe.finding import Evidence, Finding, Question
 from tandem.observe.numbers import count, percent, share
 from tandem.observe.series.columns import Series
 from tandem.observe.told import told_number
 from tandem.runlog.card import DataCard
 
-__all__ = ["judge"]
+__all__ = ["QUESTION", "judge"]
 
+QUESTION = Question(
+    number=7,
+    key="data",
+    question=ASKED,
+    about="The training set has several sizes: files as they were given, pairs after cleaning, tokens, and the bytes "
+    "on disk that training reads.",
+    would_change="Data that are prepared anew, with other files or other filters.",
+)
 CARD = "the data card: bytes, lines and tokens of the prepared data"
 LEAKY = "The test set was not compared with the training set: overlap flatters scores."
 
@@ -29,8 +38,8 @@ def judge(series: Series) -> Finding:
             value=started.pairs,
             definition="sentence pairs of an epoch, as training began with them",
         )
-        return _finding("measured", "medium", text, evidence=(pairs,), missing=(CARD,))
-    return _finding("cannot tell", "none", "Cannot tell: the log has no data card.", missing=(CARD,))
+        return QUESTION.answer("measured", "medium", text, evidence=(pairs,), missing=(CARD,))
+    return QUESTION.cannot_tell("Cannot tell: the log has no data card.", missing=(CARD,))
 
 
 def _from_card(series: Series, card: DataCard) -> Finding:
@@ -42,13 +51,14 @@ def _from_card(series: Series, card: DataCard) -> Finding:
         removed += "."
     text = f"{headline(card)}{removed} Padding is {percent(_padding(series, card))} of a batch."
     unchecked = [each.name for each in card.held_out if not each.overlap_checked]
-    return _finding(
+    return QUESTION.answer(
         "measured",
         "high",
         text,
         evidence=(*_size_evidence(card), *_dropped_evidence(card), *_batch_evidence(series, card)),
         advice=LEAKY if unchecked else "",
         missing=tuple(f"overlap with {name}" for name in unchecked),
+        figure="dropped",
     )
 
 
@@ -135,35 +145,11 @@ def _imported(series: Series) -> Finding:
     steps = int(series.steps.step[-1]) if len(series.steps) else 0
     if math.isnan(pairs) or math.isnan(gpus) or not steps:
         text = "Cannot tell: the size of the training set is not in the files that were read."
-        return _finding("cannot tell", "none", text, missing=(CARD,))
+        return QUESTION.cannot_tell(text, missing=(CARD,))
     read = int(pairs * gpus * steps)
     text = (
         f"Cannot tell: the files do not say how big the training set is. In {count(steps)} steps of {int(pairs)} pairs "
         f"on each of {int(gpus)} GPUs the run read {count(read)} pairs, however often each."
     )
     seen = Evidence(name="pairs read", value=read, definition="pairs a GPU · GPUs · steps; repetitions count")
-    return _finding("cannot tell", "none", text, evidence=(seen,), missing=(CARD,))
-
-
-def _finding(
-    verdict: Verdict,
-    confidence: Confidence,
-    answer: str,
-    *,
-    evidence: tuple[Evidence, ...] = (),
-    advice: str = "",
-    missing: tuple[str, ...] = (),
-) -> Finding:
-    return Finding(
-        number=7,
-        key="data",
-        question=QUESTION,
-        verdict=verdict,
-        confidence=confidence,
-        answer=answer,
-        evidence=evidence,
-        advice=advice,
-        would_change="Data that are prepared anew, with other files or other filters.",
-        missing=missing,
-        figure="dropped" if verdict == "measured" and len(evidence) > 1 else "",
-    )
+    return QUESTION.cannot_tell(text, evidence=(seen,), missing=(CARD,))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tandem.observe.exchange import host_count
-from tandem.observe.finding import Confidence, Evidence, Finding
+from tandem.observe.finding import Evidence, Finding, Question
 from tandem.observe.numbers import count, duration, percent
 from tandem.observe.series.columns import Series
 from tandem.observe.spent import Spent, spend
@@ -15,8 +15,17 @@ from tandem.observe.statistics import Estimate
 from tandem.observe.steady import steady_steps, steps_behind
 from tandem.observe.verdicts.imported_duration import last_word, tell_time
 
-__all__ = ["judge", "judge_duration"]
+__all__ = ["QUESTION", "judge", "judge_duration"]
 
+QUESTION = Question(
+    number=1,
+    key="duration",
+    question="How long did the run take?",
+    about="Wall time from the run's first record to its last, split into what it was spent on: training, evaluation, "
+    "checkpoints, preparation, start-up, restarts, and what nothing explains.",
+    would_change="Logs that were cut off: what came after the last record is not in the answer.",
+    figure="time_split",
+)
 HOUR_S = 3600.0
 SILENT_S = 120.0
 """Silence after which a run without an end is no longer taken to be going on."""
@@ -69,7 +78,8 @@ def judge_duration(series: Series, *, now_ns: int, price_per_host_hour: float | 
     text = f"{duration(series.end_s)} {_span(series, is_live=is_live)}"
     text += f": {_split(spent, series.end_s)}. {_state(series, left, is_live=is_live)}"
     sound = series.damaged == 0 and series.dropped == 0 and abs(spent.rest_s) <= UNEXPLAINED * series.end_s
-    return _finding(
+    return QUESTION.answer(
+        "measured",
         "high" if sound and series.imported is None else "medium",
         text,
         evidence=(
@@ -90,36 +100,14 @@ def _span(series: Series, *, is_live: bool) -> str:
     return "of wall time so far" if is_live else "of wall time"
 
 
-def _finding(
-    confidence: Confidence,
-    answer: str,
-    *,
-    evidence: tuple[Evidence, ...] = (),
-    missing: tuple[str, ...] = (),
-    advice: str = "",
-) -> Finding:
-    return Finding(
-        number=1,
-        key="duration",
-        question="How long did the run take?",
-        verdict="cannot tell" if confidence == "none" else "measured",
-        confidence=confidence,
-        answer=answer,
-        evidence=evidence,
-        advice=advice,
-        would_change="Logs that were cut off: what came after the last record is not in the answer.",
-        missing=missing,
-        figure="time_split",
-    )
-
-
 def _of_imported(series: Series) -> Finding:
     """The files have no clock: what the tool printed is put together."""
     told = tell_time(series)
     if told is None:
         text = "Cannot tell: the files have neither times nor durations of steps."
-        return _finding("none", text, missing=(CLOCK,))
-    return _finding(
+        return QUESTION.cannot_tell(text, missing=(CLOCK,))
+    return QUESTION.answer(
+        "measured",
         told.confidence,
         f"{told.answer}{_unfinished(series)}",
         evidence=(*told.evidence, *_of_hours(series, told.whole_s, None, what="This time")),

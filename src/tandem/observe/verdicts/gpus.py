@@ -4,16 +4,15 @@ import math
 
 from tandem.observe.devices import Gauges, device_name, flops_utilisation, read_gauges, tokens_per_s
 from tandem.observe.exchange import Exposure, measure_exchange
-from tandem.observe.finding import Confidence, Evidence, Finding, Verdict
+from tandem.observe.finding import Confidence, Evidence, Finding, Question, Verdict
 from tandem.observe.numbers import percent
 from tandem.observe.series.columns import Series
 from tandem.observe.told import told_number
 from tandem.observe.verdicts.network import judge as judge_network
 from tandem.observe.verdicts.words import UTILISATION, seconds
 
-__all__ = ["judge"]
+__all__ = ["QUESTION", "judge"]
 
-QUESTION = "Were the GPUs fully used?"
 BUSY, IDLE = 0.90, 0.75
 """Shares of the step spent on the model's work: from here yes, below there no."""
 WORTH = 0.35
@@ -25,6 +24,15 @@ RULE = (
     f"yes: at least {BUSY:.0%} of the step is computing, at {WORTH:.0%} or more of the measured peak; no: less than "
     f"{IDLE:.0%} of the step; partly: what is between".replace("%", " %")
 )
+QUESTION = Question(
+    number=4,
+    key="gpus",
+    question="Were the GPUs fully used?",
+    about="The share of a step in which the devices do the model's own work, and how much of their measured peak that "
+    "is. Utilisation percent decides nothing: a kernel that waits for the network counts as busy.",
+    would_change=f"Another split of the step, or another share of the peak. The rule: {RULE}.",
+    figure="anatomy",
+)
 
 
 def judge(series: Series) -> Finding:
@@ -34,7 +42,7 @@ def judge(series: Series) -> Finding:
     exposure = measure_exchange(series)
     if exposure is None:
         text = "Cannot tell: too few steps were logged with their phases."
-        return _finding("cannot tell", "none", text, missing=("phases of steps",))
+        return QUESTION.cannot_tell(text, missing=("phases of steps",))
     worth, gauges = flops_utilisation(series, exposure), read_gauges(series)
     verdict, confidence = _verdict(exposure, worth)
     device = device_name(series)
@@ -45,7 +53,7 @@ def judge(series: Series) -> Finding:
         (not device, "what device it ran on"),
         (not gauges.gpus and device not in ("", "cpu"), "samples of the GPUs"),
     )
-    return _finding(
+    return QUESTION.answer(
         verdict,
         confidence,
         _answer(exposure, verdict=verdict, worth=worth, gauges=gauges, device=device),
@@ -220,32 +228,8 @@ def _imported(series: Series) -> Finding:
     network = judge_network(series)
     if network.verdict == "yes":
         text = f"No: by arithmetic the link explains the step, so that the GPUs waited for it much of the time.{told}"
-        return _finding("no", network.confidence, text, evidence=evidence, missing=missing)
+        return QUESTION.answer("no", network.confidence, text, evidence=evidence, missing=missing)
     text = f"Cannot tell: what the GPUs computed and what they waited for is not in the files.{told}"
     if told:
         text = text.replace("say nothing against it", "do not tell either")
-    return _finding("cannot tell", "none", text, evidence=evidence, missing=missing)
-
-
-def _finding(
-    verdict: Verdict,
-    confidence: Confidence,
-    answer: str,
-    *,
-    evidence: tuple[Evidence, ...] = (),
-    advice: str = "",
-    missing: tuple[str, ...] = (),
-) -> Finding:
-    return Finding(
-        number=4,
-        key="gpus",
-        question=QUESTION,
-        verdict=verdict,
-        confidence=confidence,
-        answer=answer,
-        evidence=evidence,
-        advice=advice,
-        would_change=f"Another split of the step, or another share of the peak. The rule: {RULE}.",
-        missing=missing,
-        figure="anatomy",
-    )
+    return QUESTION.cannot_tell(text, evidence=evidence, missing=missing)

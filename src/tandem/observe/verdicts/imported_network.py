@@ -6,11 +6,11 @@ from tandem.observe.finding import Confidence, Evidence, Finding, Verdict
 from tandem.observe.numbers import percent
 from tandem.observe.series.columns import Series
 from tandem.observe.told import JUST, NEARLY, ToldLink, told_link
+from tandem.observe.verdicts.network_evidence import QUESTION
 from tandem.observe.verdicts.words import UTILISATION, bit_rate, byte_rate, megabytes_of, seconds
 
 __all__ = ["doubt_seen", "judge_imported"]
 
-QUESTION = "Was the network the bottleneck?"
 FILLED = 0.8
 """The link explains the step where the bytes need that much of it."""
 FULL = (0.75, JUST)
@@ -279,14 +279,11 @@ def _busy(told: ToldLink) -> str:
 def _finding(told: ToldLink, verdict: Verdict, confidence: Confidence, text: str) -> Finding:
     is_bound = verdict == "yes"
     lacks_speed = math.isnan(told.link_bytes_per_s) or told.is_link_too_slow
-    return Finding(
-        number=5,
-        key="network",
-        question=QUESTION,
-        verdict=verdict,
+    return QUESTION.answer(
+        verdict,
         # On how many hosts it ran may be no more than a guess.
-        confidence="low" if is_bound and not told.hosts else confidence,
-        answer=text,
+        "low" if is_bound and not told.hosts else confidence,
+        text,
         evidence=_evidence(told),
         advice=_advice(told) if is_bound else (EXPERIMENT if verdict == "cannot tell" else ""),
         would_change=f"A measurement of {PAIR}; the link's true speed in each direction. The rule: {RULE}.",

@@ -16,9 +16,10 @@ from tandem.observe.ring import (
     what_if,
 )
 from tandem.observe.series.columns import Series
-from tandem.observe.verdicts.imported_network import QUESTION, judge_imported
+from tandem.observe.verdicts.imported_network import judge_imported
 from tandem.observe.verdicts.network_evidence import (
     PARTLY,
+    QUESTION,
     RULE,
     YES,
     byte_evidence,
@@ -27,7 +28,7 @@ from tandem.observe.verdicts.network_evidence import (
 )
 from tandem.observe.verdicts.words import byte_rate, megabytes_of, seconds
 
-__all__ = ["judge"]
+__all__ = ["QUESTION", "judge"]
 
 FEW_STEPS = 30
 NOTABLE = 0.10
@@ -65,22 +66,17 @@ def _judge(series: Series, exposure: Exposure) -> Finding:
     verdict, confidence = _verdict(exposure)
     words = _Words(exposure, other=other, needed=needed, transfer_s=transfer_s, capacity=capacity)
     traffic = traffic_per_step(series) if exposure.hosts != 1 else ()
-    return Finding(
-        number=5,
-        key="network",
-        question=QUESTION,
-        verdict=verdict,
-        confidence=confidence,
-        answer=words.answer(verdict),
+    return QUESTION.answer(
+        verdict,
+        confidence,
+        words.answer(verdict),
         evidence=(
             *exposed_evidence(exposure),
             *other_evidence(other, exposure),
             *byte_evidence(needed, traffic=traffic, capacity=capacity, step_s=exposure.step_s),
         ),
         advice=words.advice(verdict),
-        would_change=f"The verdict is by this rule: {RULE}. Probes that say so over more steps would change it.",
         missing=_missing(series, exposure, traffic=traffic),
-        figure="exchange",
     )
 
 
@@ -252,15 +248,10 @@ def _missing(series: Series, exposure: Exposure, *, traffic: tuple[Traffic, ...]
 def _plain(
     verdict: Verdict, confidence: Confidence, answer: str, *, missing: tuple[str, ...] = ()
 ) -> Finding:
-    return Finding(
-        number=5,
-        key="network",
-        question=QUESTION,
-        verdict=verdict,
-        confidence=confidence,
-        answer=answer,
-        evidence=(),
-        advice="",
+    return QUESTION.answer(
+        verdict,
+        confidence,
+        answer,
         would_change=f"A run on several hosts whose steps are logged with their phases. The rule: {RULE}.",
         missing=missing,
         figure="exchange" if missing else "",

@@ -1,10 +1,20 @@
-"""What the answer about the network rests on: the exposed time, other networks, and the bytes on the links."""
+"""The question about the network and what its answer rests on: exposed time, other networks, bytes on the links."""
 
 from tandem.observe.exchange import Exposure
-from tandem.observe.finding import Evidence
+from tandem.observe.finding import Evidence, Question
 from tandem.observe.ring import Capacity, Traffic, WhatIf
 
-__all__ = ["PARTLY", "RULE", "YES", "byte_evidence", "exposed_evidence", "other_evidence"]
+__all__ = [
+    "PARTLY",
+    "QUESTION",
+    "RULE",
+    "YES",
+    "byte_evidence",
+    "carried_evidence",
+    "exposed_evidence",
+    "link_evidence",
+    "other_evidence",
+]
 
 YES, PARTLY = 0.25, 0.10
 """Shares of the step that a network without cost would save."""
@@ -12,6 +22,15 @@ YES, PARTLY = 0.25, 0.10
 RULE = (
     f"yes: without the exchange the step would be at least {YES:.0%} shorter; partly: at least {PARTLY:.0%}; "
     "no: less".replace("%", " %")
+)
+QUESTION = Question(
+    number=5,
+    key="network",
+    question="Was the network the bottleneck?",
+    about="The share of the step that would vanish if the exchange of gradients took no time: from "
+    f"{YES:.0%} on the network is the bottleneck, from {PARTLY:.0%} on it partly is.".replace("%", " %"),
+    would_change=f"The verdict is by this rule: {RULE}. Probes that say so over more steps would change it.",
+    figure="exchange",
 )
 
 
@@ -120,25 +139,9 @@ def byte_evidence(
             )
         )
     if capacity is not None:
-        found.append(
-            Evidence(
-                name="link",
-                value=capacity.bytes_per_s,
-                unit="bytes/s",
-                definition=f"one direction, {capacity.origin}",
-            )
-        )
+        found.append(link_evidence(capacity))
     for each in traffic:
-        for way, value in (("sent", each.sent_bytes), ("received", each.received_bytes)):
-            found.append(
-                Evidence(
-                    name=f"{each.host} {each.interface} {way} a step",
-                    value=value,
-                    unit="bytes",
-                    definition=f"sum of {each.samples:,} samples while training, divided by the steps",
-                    figure="network",
-                )
-            )
+        found += carried_evidence(each, figure="network")
         if capacity is not None and step_s:
             found.append(
                 Evidence(
@@ -151,3 +154,27 @@ def byte_evidence(
                 )
             )
     return tuple(found)
+
+
+def link_evidence(capacity: Capacity) -> Evidence:
+    """How fast the link between hosts is."""
+    return Evidence(
+        name="link",
+        value=capacity.bytes_per_s,
+        unit="bytes/s",
+        definition=f"one direction, {capacity.origin}",
+    )
+
+
+def carried_evidence(traffic: Traffic, *, figure: str) -> list[Evidence]:
+    """What a host's interface carried for a step, in each direction."""
+    return [
+        Evidence(
+            name=f"{traffic.host} {traffic.interface} {way} a step",
+            value=value,
+            unit="bytes",
+            definition=f"sum of {traffic.samples:,} samples while training, divided by the steps",
+            figure=figure,
+        )
+        for way, value in (("sent", traffic.sent_bytes), ("received", traffic.received_bytes))
+    ]

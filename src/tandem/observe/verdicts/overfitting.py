@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tandem.observe.finding import Confidence, Evidence, Finding, Verdict
+from tandem.observe.finding import Confidence, Evidence, Finding, Question, Verdict
 from tandem.observe.learning import (
     Curve,
     bleu_curve,
@@ -17,7 +17,7 @@ from tandem.observe.series.columns import Series
 from tandem.observe.statistics import Estimate, Rise, change_of, noise_of, slope_of
 from tandem.observe.verdicts.words import evaluate_more
 
-__all__ = ["judge"]
+__all__ = ["QUESTION", "judge"]
 
 FEWEST = 3
 """Evaluations from which a lowest point can lie behind."""
@@ -41,6 +41,18 @@ BETTER, MUCH_BETTER = 0.3, 0.5
 """BLEU since the lowest loss: from here on translations got better, and a rise of the loss that may go with so much is
 not trusted."""
 
+QUESTION = Question(
+    number=3,
+    key="overfitting",
+    question="Is it overfitting?",
+    about="A model overfits when it learns its training pairs by heart: the loss on the valid text is at least 1 % "
+    "above its lowest point, by more than its noise, while training pairs go on getting better.",
+    would_change=(
+        "Further evaluations: a loss on the valid text that stays more than 1 % above its lowest point, by more "
+        "than its noise, while training pairs get better, says yes; a new lowest point says no."
+    ),
+    figure="losses",
+)
 PROBE = "the loss on training pairs, measured like the valid text (evaluate.probe_pairs)"
 
 
@@ -81,21 +93,13 @@ def judge(series: Series) -> Finding:
         missing.append("BLEU when the loss was lowest, and now")
     if len(valid) < FEWEST:
         missing.insert(0, f"the loss on the valid text after at least {FEWEST} steps")
-    return Finding(
-        number=3,
-        key="overfitting",
-        question="Is it overfitting?",
-        verdict=verdict,
-        confidence=confidence,
-        answer=answer,
+    return QUESTION.answer(
+        verdict,
+        confidence,
+        answer,
         evidence=_evidence(seen) if seen is not None else (),
         advice=advice,
-        would_change=(
-            "Further evaluations: a loss on the valid text that stays more than 1 % above its lowest point, by more "
-            "than its noise, while training pairs get better, says yes; a new lowest point says no."
-        ),
         missing=tuple(missing),
-        figure="losses",
     )
 
 

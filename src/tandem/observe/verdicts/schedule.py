@@ -5,15 +5,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tandem.observe.finding import Confidence, Evidence, Finding
+from tandem.observe.finding import Evidence, Finding, Question
 from tandem.observe.numbers import count, percent
 from tandem.observe.rates import Plan, planned_rates, read_plan
 from tandem.observe.series.columns import Series
 
-__all__ = ["judge"]
+__all__ = ["QUESTION", "judge"]
 
 Numbers = NDArray[np.float64]
 
+QUESTION = Question(
+    number=6,
+    key="schedule",
+    question="What is the learning-rate schedule?",
+    about="The formula that gives each step its learning rate, with its numbers, and whether the steps used "
+    "what it says.",
+    would_change="Learning rates of steps that do not lie on the formula.",
+    figure="learning_rate",
+)
+FORMULA, RATES = "the formula of the learning rate", "the learning rate as run"
 SAME = 0.01
 """Largest relative difference at which rates count as planned."""
 OFFSET_STEPS = 2.0
@@ -39,8 +49,9 @@ def judge(series: Series) -> Finding:
     """Answer from the plan and from the rates that steps logged."""
     plan, run = read_plan(series), _as_run(series)
     if plan is None and len(run.rate) == 0:
-        return _finding(
-            "none", "Cannot tell: neither a formula nor the learning rate of any step is in the log."
+        return QUESTION.cannot_tell(
+            "Cannot tell: neither a formula nor the learning rate of any step is in the log.",
+            missing=(FORMULA, RATES),
         )
     if plan is None:
         return _of_run_alone(run)
@@ -52,38 +63,15 @@ def judge(series: Series) -> Finding:
         text += "; the rates as run follow it"
     else:
         text += f"; the rates as run differ from it by up to {percent(differs)}"
-    return _finding(
+    return QUESTION.answer(
+        "measured",
         "high" if differs is not None and differs <= SAME else "medium",
         f"{text}. {_why(plan)}",
         evidence=_evidence(plan, run, differs),
-        missing=() if differs is not None else ("the learning rate as run",),
+        missing=() if differs is not None else (RATES,),
         advice="Look whether the recipe was changed between starts."
         if differs is not None and differs > SAME
         else "",
-    )
-
-
-def _finding(
-    confidence: Confidence,
-    answer: str,
-    *,
-    evidence: tuple[Evidence, ...] = (),
-    missing: tuple[str, ...] = (),
-    advice: str = "",
-) -> Finding:
-    is_told = confidence != "none"
-    return Finding(
-        number=6,
-        key="schedule",
-        question="What is the learning-rate schedule?",
-        verdict="measured" if is_told else "cannot tell",
-        confidence=confidence,
-        answer=answer,
-        evidence=evidence,
-        advice=advice,
-        would_change="Learning rates of steps that do not lie on the formula.",
-        missing=missing if is_told else ("the formula of the learning rate", "the learning rate as run"),
-        figure="learning_rate",
     )
 
 
@@ -126,9 +114,9 @@ def _of_run_alone(run: _Run) -> Finding:
     plan = _fitted(run)
     if plan is None:
         text = f"No formula is in the log, and the rates fit none that is known; the highest is {top}."
-        return _finding("low", text, missing=("the formula of the learning rate",), evidence=_peak_run(run))
+        return QUESTION.answer("measured", "low", text, missing=(FORMULA,), evidence=_peak_run(run))
     text = f"The rates as run look like {plan.kind}: {plan.formula}; the highest is {top}. {_why(plan)}"
-    return _finding("medium", text, missing=("the formula of the learning rate",), evidence=_peak_run(run))
+    return QUESTION.answer("measured", "medium", text, missing=(FORMULA,), evidence=_peak_run(run))
 
 
 def _fitted(run: _Run) -> Plan | None:

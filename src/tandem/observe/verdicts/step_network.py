@@ -5,18 +5,27 @@ import math
 import numpy as np
 
 from tandem.observe.exchange import Exposure, measure_exchange
-from tandem.observe.finding import Confidence, Evidence, Finding, Verdict
+from tandem.observe.finding import Confidence, Evidence, Finding, Question
 from tandem.observe.numbers import percent
 from tandem.observe.ring import Traffic, gradient_bytes, link_capacity, ring_bytes, traffic_per_step
 from tandem.observe.series.columns import Series
 from tandem.observe.statistics import block_means
 from tandem.observe.told import ToldLink, told_link
 from tandem.observe.verdicts.imported_network import doubt_seen
+from tandem.observe.verdicts.network_evidence import carried_evidence, link_evidence
 from tandem.observe.verdicts.words import byte_rate, megabytes_of, seconds
 
-__all__ = ["judge"]
+__all__ = ["QUESTION", "judge"]
 
-QUESTION = "How does the time of a step relate to the network?"
+QUESTION = Question(
+    number=11,
+    key="step_network",
+    question="How does the time of a step relate to the network?",
+    about="What the time of a step is made of, beside the bytes that it puts on the network: predicted by the "
+    "arithmetic of a ring, and counted by the interfaces.",
+    would_change="Phases of more steps, probes of the exchange, and samples of every host's interfaces.",
+    figure="step_bytes",
+)
 BLOCKS = 40
 FEWEST_BLOCKS = 8
 STEADY = 0.02
@@ -32,10 +41,10 @@ def judge(series: Series) -> Finding:
     exposure = measure_exchange(series)
     if exposure is None:
         text = "Cannot tell: too few steps were logged with their phases."
-        return _finding("cannot tell", "none", text, missing=("phases of steps",))
+        return QUESTION.cannot_tell(text, missing=("phases of steps",))
     if exposure.ranks == 1:
         text = f"One rank exchanges nothing: all of the {seconds(exposure.step_s)} a step are its own."
-        return _finding("measured", "high", text, evidence=_parts(exposure))
+        return QUESTION.answer("measured", "high", text, evidence=_parts(exposure), figure="anatomy")
     return _measured(series, exposure)
 
 
@@ -54,12 +63,13 @@ def _measured(series: Series, exposure: Exposure) -> Finding:
         _carried(traffic, needed=needed, step_s=exposure.step_s),
         _variation(exposure),
     )
-    return _finding(
+    return QUESTION.answer(
         "measured",
         confidence,
         " ".join(text for text in sentences if text),
         evidence=(*_parts(exposure), *_byte_evidence(series, needed=needed, traffic=traffic)),
         missing=missing,
+        figure="step_bytes" if missing else "anatomy",
     )
 
 
@@ -158,43 +168,28 @@ def _byte_evidence(series: Series, *, needed: float, traffic: tuple[Traffic, ...
         )
     ]
     for each in traffic:
-        for way, value in (("sent", each.sent_bytes), ("received", each.received_bytes)):
-            found.append(
-                Evidence(
-                    name=f"{each.host} {each.interface} {way} a step",
-                    value=value,
-                    unit="bytes",
-                    definition=f"sum of {each.samples:,} samples while training, divided by the steps",
-                    figure="step_bytes",
-                )
-            )
+        found += carried_evidence(each, figure="step_bytes")
     capacity = link_capacity(series) if traffic else None
     if capacity is not None:
-        found.append(
-            Evidence(
-                name="link",
-                value=capacity.bytes_per_s,
-                unit="bytes/s",
-                definition=f"one direction, {capacity.origin}",
-            )
-        )
+        found.append(link_evidence(capacity))
     return tuple(found)
 
 
 def _imported(told: ToldLink) -> Finding:
     if told.ranks == 1:
-        return _finding("measured", "medium", "One GPU exchanges nothing over a network.")
+        text = "One GPU exchanges nothing over a network."
+        return QUESTION.answer("measured", "medium", text, figure="anatomy")
     if told.hosts == 1:
         text = f"All {told.ranks or 'its'} GPUs were in one host: their exchange crossed no network."
-        return _finding("measured", "medium", text, missing=("phases of steps",))
+        return QUESTION.answer("measured", "medium", text, missing=("phases of steps",))
     if not told.fp32_bytes or math.isnan(told.step_s):
         text = "Cannot tell: the files lack the number of GPUs, of parameters, or the time of a step."
-        return _finding("cannot tell", "none", text, missing=("bytes a step", "phases of steps"))
+        return QUESTION.cannot_tell(text, missing=("bytes a step", "phases of steps"))
     text, carried = _told_unseen(told), tuple[Evidence, ...]()
     is_seen = not math.isnan(told.seen_bytes_per_s) and not told.is_seen_too_little
     if is_seen:
         text, carried = _told_seen(told), (_seen_evidence(told),)
-    return _finding(
+    return QUESTION.answer(
         "measured" if is_seen else "cannot tell",
         "medium" if is_seen else "none",
         text,
@@ -248,27 +243,4 @@ def _seen_evidence(told: ToldLink) -> Evidence:
         value=told.seen_bytes_per_s * told.step_s,
         unit="bytes",
         definition="rate seen on the interface · median step; one direction is assumed",
-    )
-
-
-def _finding(
-    verdict: Verdict,
-    confidence: Confidence,
-    answer: str,
-    *,
-    evidence: tuple[Evidence, ...] = (),
-    missing: tuple[str, ...] = (),
-) -> Finding:
-    return Finding(
-        number=11,
-        key="step_network",
-        question=QUESTION,
-        verdict=verdict,
-        confidence=confidence,
-        answer=answer,
-        evidence=evidence,
-        advice="",
-        would_change="Phases of more steps, probes of the exchange, and samples of every host's interfaces.",
-        missing=missing,
-        figure="step_bytes" if missing else "anatomy",
     )

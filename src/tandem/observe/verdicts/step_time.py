@@ -5,17 +5,26 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tandem.observe.finding import Confidence, Evidence, Finding
+from tandem.observe.finding import Confidence, Evidence, Finding, Question
 from tandem.observe.numbers import count, percent
 from tandem.observe.series.columns import Series
 from tandem.observe.statistics import Estimate, block_means, median_with_interval, slope_of
 from tandem.observe.steady import steady_steps, steps_behind
 from tandem.observe.verdicts.words import seconds
 
-__all__ = ["judge"]
+__all__ = ["QUESTION", "judge"]
 
 Numbers = NDArray[np.float64]
 
+QUESTION = Question(
+    number=10,
+    key="step_time",
+    question="How long is a step?",
+    about="Wall time of one update of the weights: from the end of the step before to the end of the step, of rank 0, "
+    "without evaluations and waiting for checkpoints.",
+    would_change="More steps, measured one by one.",
+    figure="step_times",
+)
 FEW, ENOUGH = 5, 30
 """Steps below which the answer is hardly one, and from which it is firm."""
 BLOCKS = 50
@@ -60,16 +69,14 @@ def judge(series: Series) -> Finding:
     """Answer from the durations that rank 0 logged for its steps."""
     pace = _pace(series)
     if len(pace.duration_s) == 0:
-        return _finding(
-            "cannot tell",
-            "none",
+        return QUESTION.cannot_tell(
             "Cannot tell: no step has a time of its own, first steps after a start left out.",
             missing=("the duration of steps",),
         )
     is_mean = _is_mean(series)
     enough = len(pace.duration_s) >= ENOUGH and not is_mean
     confidence: Confidence = "high" if enough else "medium" if len(pace.duration_s) >= FEW else "low"
-    return _finding(
+    return QUESTION.answer(
         "measured",
         confidence,
         _answer(pace, is_mean),
@@ -81,30 +88,6 @@ def judge(series: Series) -> Finding:
 
 def _is_mean(series: Series) -> bool:
     return series.imported is not None and series.imported.step_kind == "mean"
-
-
-def _finding(
-    verdict: str,
-    confidence: Confidence,
-    answer: str,
-    *,
-    evidence: tuple[Evidence, ...] = (),
-    missing: tuple[str, ...] = (),
-    advice: str = "",
-) -> Finding:
-    return Finding(
-        number=10,
-        key="step_time",
-        question="How long is a step?",
-        verdict="measured" if verdict == "measured" else "cannot tell",
-        confidence=confidence,
-        answer=answer,
-        evidence=evidence,
-        advice=advice,
-        would_change="More steps, measured one by one.",
-        missing=missing,
-        figure="step_times",
-    )
 
 
 def _pace(series: Series) -> _Pace:

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from tandem.observe.finding import Confidence, Evidence, Finding, Verdict
+from tandem.observe.finding import Confidence, Evidence, Finding, Question, Verdict
 from tandem.observe.learning import (
+    FEWEST_SENTENCES,
     Curve,
     bleu_curve,
     divergence,
@@ -23,7 +24,7 @@ from tandem.observe.verdicts.gains import FEWEST, MORE, bleu_gains, gain_evidenc
 from tandem.observe.verdicts.imported_scores import doubt_scores, score_evidence
 from tandem.observe.verdicts.words import evaluate_more
 
-__all__ = ["judge"]
+__all__ = ["QUESTION", "judge"]
 
 WORTH_SHARE = 0.01
 WORTH_NATS = 0.005
@@ -38,6 +39,17 @@ CHANCE = 0.01
 DEFINITION = (
     "Fully trained means: half as many steps again would lower the loss on the valid text by less than 1 % "
     "(or 0.005, if that is more) and raise BLEU by less than 0.2. Being stopped by a rule means nothing."
+)
+QUESTION = Question(
+    number=2,
+    key="trained",
+    question="Is it fully trained?",
+    about=DEFINITION,
+    would_change=(
+        "Further evaluations: a loss on the valid text that goes on falling by more than its noise says no, "
+        "one that stays within it says yes."
+    ),
+    figure="losses",
 )
 
 
@@ -65,21 +77,13 @@ def judge(series: Series) -> Finding:
         or _passed(series, valid, bleu_gain)
         or (_by_gain(series, gain, bleu_gain) if gain else _by_training_loss(series))
     )
-    return Finding(
-        number=2,
-        key="trained",
-        question="Is it fully trained?",
-        verdict=said.verdict,
-        confidence=said.confidence,
-        answer=f"{said.answer}{doubt_scores(series)}",
+    return QUESTION.answer(
+        said.verdict,
+        said.confidence,
+        f"{said.answer}{doubt_scores(series)}",
         evidence=(*_evidence(series, valid, bleu), *score_evidence(series)),
         advice=said.advice,
-        would_change=(
-            "Further evaluations: a loss on the valid text that goes on falling by more than its noise says no, "
-            "one that stays within it says yes."
-        ),
         missing=said.missing,
-        figure="losses",
     )
 
 
@@ -222,6 +226,8 @@ def _stuck(level: float, confidence: Confidence, missing: tuple[str, ...]) -> _S
 def _no_bleu(series: Series) -> str:
     if any(each.scores for each in series.evaluations):
         return "BLEU of translations: what the other tool calls a score is none"
+    if any(0 < each.sentences < FEWEST_SENTENCES for each in series.evaluations):
+        return f"BLEU of at least {FEWEST_SENTENCES} sentences"
     return f"BLEU over at least {FEWEST} evaluations"
 
 

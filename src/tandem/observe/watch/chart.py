@@ -1,9 +1,10 @@
-"""A curve drawn with the block characters of a terminal."""
+"""Curves drawn with the block characters of a terminal."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Chart", "draw_chart"]
+__all__ = ["Chart", "draw_chart", "draw_spark"]
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 ASCII_BLOCKS = " ..::--=#"
@@ -30,6 +31,23 @@ def draw_chart(values: Sequence[float], *, rows: int, ascii_only: bool = False) 
     floors = [row * LEVELS for row in reversed(range(rows))]
     drawn = ["".join(blocks[min(LEVELS, max(0, height - floor))] for height in heights) for floor in floors]
     return Chart(rows=drawn, low=low, top=top)
+
+
+def draw_spark(values: Sequence[float], *, width: int, top: float, ascii_only: bool = False) -> str:
+    """One row of blocks from 0 to `top`, the newest value last; means where there are more values than columns."""
+    columns = min(width, len(values))
+    groups = [
+        values[at * len(values) // columns : (at + 1) * len(values) // columns] for at in range(columns)
+    ]
+    blocks = ASCII_BLOCKS if ascii_only else BLOCKS
+    return "".join(_block(group, top, blocks) for group in groups)
+
+
+def _block(values: Sequence[float], top: float, blocks: str) -> str:
+    known = [value for value in values if math.isfinite(value)]
+    if not known:
+        return blocks[0]
+    return blocks[_height(max(0.0, sum(known) / len(known)), low=0.0, top=top, rows=1)]
 
 
 def _height(value: float, *, low: float, top: float, rows: int) -> int:

@@ -1,9 +1,14 @@
-"""A loss curve over a run of any length, in bounded memory."""
+"""A curve over the steps of a run of any length, in bounded memory."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["LossCurve"]
+import numpy as np
+
+from tandem.observe.series.columns import Counts, Numbers
+
+__all__ = ["StepCurve"]
 
 LIMIT = 512
 """More points than a terminal has columns."""
@@ -16,23 +21,42 @@ class _Point:
     weight: float
 
 
-class LossCurve:
+class StepCurve:
     """Weighted means over stretches of steps, which grow longer as the run does."""
 
     def __init__(self) -> None:
         self._points: list[_Point] = []
         self._stride = 1
 
-    def add(self, step: int, loss: float, *, weight: float) -> None:
-        """Take the loss of the next step."""
+    def add(self, step: int, value: float, *, weight: float) -> None:
+        """Take the value of the next step; one that is not finite has no place."""
+        if not math.isfinite(value):
+            return
         last = self._points[-1] if self._points else None
         if last is not None and last.first_step <= step < last.first_step + self._stride:
-            last.total += loss * weight
+            last.total += value * weight
             last.weight += weight
             return
-        self._points.append(_Point(step, loss * weight, weight))
+        self._points.append(_Point(step, value * weight, weight))
         if len(self._points) > LIMIT:
             self._thin()
+
+    def extend(self, steps: Counts, values: Numbers, *, weights: Counts | Numbers) -> None:
+        """Take the values of many steps in order: what adding them one by one would give, but for rounding."""
+        known = np.isfinite(values)
+        steps, weights, totals = steps[known], weights[known], (values * weights)[known]
+        row = 0
+        while row < len(steps):
+            last = self._points[-1] if self._points else None
+            if last is None or not last.first_step <= steps[row] < last.first_step + self._stride:
+                last = _Point(int(steps[row]), 0.0, 0.0)
+                self._points.append(last)
+            stop = int(np.searchsorted(steps, last.first_step + self._stride))
+            last.total += float(totals[row:stop].sum())
+            last.weight += float(weights[row:stop].sum())
+            row = stop
+            if len(self._points) > LIMIT:
+                self._thin()
 
     def cut(self, step: int) -> None:
         """Forget what came after this step."""

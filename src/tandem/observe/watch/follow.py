@@ -1,9 +1,9 @@
 """Following a run from its log: on a terminal one display that changes, elsewhere plain lines."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.live import Live
 
 from tandem.observe.visible import visible
 from tandem.observe.watch.lines import Narrator
+from tandem.observe.watch.opening import open_run
 from tandem.observe.watch.screen import Screen
 from tandem.observe.watch.state import WatchState
 from tandem.observe.watch.troubles import Trouble
@@ -18,9 +19,13 @@ from tandem.runlog.layout import RunLayout
 from tandem.runlog.reader import follow
 from tandem.runlog.record import Record
 
-__all__ = ["Sink", "follow_run"]
+__all__ = ["Sink", "follow_run", "is_over", "look_at_run", "unless_step_of_other_rank"]
 
 POLL_S = 0.5
+DRAW_S = 0.9
+"""Drawing takes more than reading: not at every look at the log."""
+GLANCES = 10
+"""At the size of the terminal, from one look at the log to the next."""
 NANO = 1_000_000_000
 FAREWELL_S = 30.0
 """After training has finished, how long the run may take to say so."""
@@ -44,16 +49,46 @@ class _Picture:
 
     def __init__(self, live: Live, state: WatchState) -> None:
         self._live, self._state = live, state
+        self._size = live.console.size
         self._due_s = 0.0
 
     def tell(self, _record: Record, _trouble: Trouble | None) -> None:
-        if time.monotonic() >= self._due_s:
+        self.keep_up()
+
+    def keep_up(self) -> None:
+        if time.monotonic() >= self._due_s or self._live.console.size != self._size:
             self.refresh()
 
     def refresh(self) -> None:
-        rows = self._live.console.height - 1
-        self._live.update(Screen(state=self._state, now_ns=time.time_ns(), rows=rows), refresh=True)
-        self._due_s = time.monotonic() + POLL_S
+        console = self._live.console
+        if console.size != self._size:
+            self._start_anew()
+        self._live.update(_screen(self._state, console), refresh=True)
+        self._due_s = time.monotonic() + DRAW_S
+
+    def wait(self) -> None:
+        """Wait for what comes next, but not with a change of the terminal's size."""
+        for _ in range(GLANCES):
+            time.sleep(POLL_S / GLANCES)
+            if self._live.console.size != self._size:
+                return
+
+    def _start_anew(self) -> None:
+        """Lines that the terminal has broken anew are not where they were drawn."""
+        console = self._live.console
+        self._size = console.size
+        if console.is_alt_screen:
+            console.clear()
+            return
+        overflow = self._live.vertical_overflow
+        self._live.stop()
+        console.clear()
+        self._live.vertical_overflow = overflow
+        self._live.start()
+
+
+def _screen(state: WatchState, console: Console) -> Screen:
+    return Screen(state=state, now_ns=time.time_ns(), rows=console.height - 1)
 
 
 class _Lines:
@@ -71,8 +106,14 @@ class _Lines:
         for line in self._narrator.lines(record, self._state):
             self._print(line)
 
+    def keep_up(self) -> None:
+        self.refresh()
+
     def refresh(self) -> None:
         self._console.file.flush()
+
+    def wait(self) -> None:
+        time.sleep(POLL_S)
 
     def _print(self, line: str) -> None:
         self._console.print(visible(line), markup=False, highlight=False, soft_wrap=True)
@@ -92,34 +133,49 @@ def follow_run(
     What was logged before `since_ns` counts, but is not told again in plain lines.
     """
     state = WatchState(run=folder.resolve().name)
-    plain = plain or not console.is_terminal
-    with _display(console, state, plain=plain, since_ns=since_ns) as display:
-
-        def wait() -> None:
-            _flush(sinks, state)
-            display.refresh()
-            time.sleep(POLL_S)
-
-        stop = until or (lambda: _is_over(state))
-        for record in follow(folder, stop, wait=wait, is_wanted=_unless_step_of_other_rank(folder)):
-            trouble = state.apply(record)
-            for sink in sinks:
-                sink.apply(record)
-            display.tell(record, trouble)
-        _flush(sinks, state)
-        display.refresh()
+    if plain or not console.is_terminal:
+        _follow(folder, state, _Lines(console, state, since_ns=since_ns), until=until, sinks=sinks)
+        return state
+    with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
+        _follow(folder, state, _Picture(live, state), until=until, sinks=sinks)
     return state
 
 
-@contextmanager
-def _display(
-    console: Console, state: WatchState, *, plain: bool, since_ns: int
-) -> Iterator[_Picture | _Lines]:
-    if plain:
-        yield _Lines(console, state, since_ns=since_ns)
-        return
-    with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
-        yield _Picture(live, state)
+def look_at_run(folder: Path, *, console: Console) -> WatchState:
+    """Show a run on the whole terminal until its log says that it is over; the last picture stays.
+
+    Opens a long run fast, where `follow_run` goes through every record.
+    """
+    state, offsets = open_run(folder)
+    if not is_over(state):
+        with Live(console=console, auto_refresh=False, screen=True) as live:
+            _follow(folder, state, _Picture(live, state), offsets=offsets)
+    console.print(_screen(state, console))
+    return state
+
+
+def _follow(
+    folder: Path,
+    state: WatchState,
+    display: _Picture | _Lines,
+    *,
+    until: Callable[[], bool] | None = None,
+    sinks: Sequence[Sink] = (),
+    offsets: Mapping[Path, int] = MappingProxyType({}),
+) -> None:
+    def wait() -> None:
+        _flush(sinks, state)
+        display.keep_up()
+        display.wait()
+
+    stop, is_wanted = until or (lambda: is_over(state)), unless_step_of_other_rank(folder)
+    for record in follow(folder, stop, wait=wait, is_wanted=is_wanted, offsets=offsets):
+        trouble = state.apply(record)
+        for sink in sinks:
+            sink.apply(record)
+        display.tell(record, trouble)
+    _flush(sinks, state)
+    display.refresh()
 
 
 def _flush(sinks: Sequence[Sink], state: WatchState) -> None:
@@ -129,12 +185,13 @@ def _flush(sinks: Sequence[Sink], state: WatchState) -> None:
             state.troubles.note(sink.failure, time_ns=state.last_time_ns)
 
 
-def _is_over(state: WatchState) -> bool:
+def is_over(state: WatchState) -> bool:
+    """Whether the log says that the run has ended, or says nothing more after its training has."""
     is_late = time.time_ns() - state.last_time_ns > FAREWELL_S * NANO
     return state.is_closed or (state.doing == "finished" and is_late)
 
 
-def _unless_step_of_other_rank(folder: Path) -> Callable[[Path, bytes], bool]:
+def unless_step_of_other_rank(folder: Path) -> Callable[[Path, bytes], bool]:
     """The steps of the other ranks are most of the log, and rank 0 tells the same."""
     first = RunLayout(folder).rank_log(0)
     return lambda path, line: b'"event":"StepFinished"' not in line or path == first

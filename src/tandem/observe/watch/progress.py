@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from tandem.observe.numbers import count, duration, share, short_count
+from tandem.observe.visible import visible
 from tandem.observe.watch.state import WatchState
 from tandem.runlog.event import TrainingStarted
 
-__all__ = ["Progress", "is_silent", "progress_of", "status"]
+__all__ = ["Progress", "equipment_of", "is_silent", "numbers_of", "progress_of", "status"]
 
 MINUTE_S = 60
 NANO = 1_000_000_000
@@ -38,7 +39,7 @@ def progress_of(state: WatchState) -> Progress | None:
 
 def _ways(state: WatchState, started: TrainingStarted) -> list[Progress]:
     step, pace = f"step {count(state.step)}", state.recent
-    spent_s = state.spent.total_s
+    spent_s, kept_s = state.spent.total_s, state.spent.kept_s
     # Pauses between steps are taken to go on as they were.
     stretch = share(spent_s, state.spent.training_s)
     steps_left = max(0, started.max_steps - state.step)
@@ -62,12 +63,36 @@ def _ways(state: WatchState, started: TrainingStarted) -> list[Progress]:
         limit_s = started.max_minutes * MINUTE_S
         ways += [
             Progress(
-                share=min(1.0, spent_s / limit_s),
-                text=f"{step}, {spent_s / MINUTE_S:.1f} of {started.max_minutes:g} min",
-                left_s=max(0.0, limit_s - spent_s) if spent_s else None,
+                share=min(1.0, kept_s / limit_s),
+                text=f"{step}, {kept_s / MINUTE_S:.1f} of {started.max_minutes:g} min",
+                left_s=max(0.0, limit_s - kept_s) if kept_s else None,
             )
         ]
     return ways
+
+
+def numbers_of(state: WatchState) -> dict[str, str]:
+    """What a display shows of the last steps, by name, as texts."""
+    last, recent = state.recent.last, state.recent
+    return {
+        "epoch": count(state.epoch + 1) if last else "–",
+        "loss": f"{recent.loss:.3f}" if last else "–",
+        "nll": f"{recent.nll:.3f}" if last else "–",
+        "target tokens/s": f"{recent.tokens_per_s:,.0f}" if last else "–",
+        "learning rate": f"{last.learning_rate:.2e}" if last else "–",
+        "gradient norm": f"{last.gradient_norm:.2f}" if last else "–",
+        "elapsed": duration(state.spent.total_s),
+    }
+
+
+def equipment_of(state: WatchState) -> str:
+    """What the run trains, and with what; empty before training starts."""
+    started = state.started
+    if started is None:
+        return ""
+    ranks = f"{started.ranks} rank{'s' if started.ranks > 1 else ''}"
+    parameters = f"{short_count(started.parameters)} parameters"
+    return visible(f"{ranks}, {started.device} {started.precision} · {parameters}")
 
 
 def status(state: WatchState, *, now_ns: int) -> str:

@@ -2,22 +2,38 @@
 
 import math
 from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from tandem.observe.numbers import share
 from tandem.runlog.event import StepFinished
 
-__all__ = ["Recent"]
+__all__ = ["STEPS", "Recent", "RecentStep"]
 
 STEPS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecentStep:
+    """What the columns of a series tell of a step, with the names of StepFinished."""
+
+    loss: float
+    nll: float
+    learning_rate: float
+    gradient_norm: float
+    skipped: bool
+    target_tokens: int
+    duration_s: float
+    phases: Mapping[str, float]
 
 
 class Recent:
     """A window over the last steps."""
 
     def __init__(self) -> None:
-        self._steps: deque[StepFinished] = deque(maxlen=STEPS)
+        self._steps: deque[StepFinished | RecentStep] = deque(maxlen=STEPS)
 
-    def add(self, step: StepFinished) -> None:
+    def add(self, step: StepFinished | RecentStep) -> None:
         """Take the next step."""
         self._steps.append(step)
 
@@ -26,7 +42,7 @@ class Recent:
         self._steps.clear()
 
     @property
-    def last(self) -> StepFinished | None:
+    def last(self) -> StepFinished | RecentStep | None:
         """The newest step."""
         return self._steps[-1] if self._steps else None
 
@@ -43,13 +59,19 @@ class Recent:
     @property
     def step_s(self) -> float:
         """Seconds a step."""
-        return share(sum(step.duration_s for step in self._steps), len(self._steps))
+        timed = [step.duration_s for step in self._timed]
+        return share(sum(timed), len(timed))
 
     @property
     def tokens_per_s(self) -> float:
         """Real target tokens of all ranks a second, while training."""
-        duration_s = sum(step.duration_s for step in self._steps)
-        return share(sum(step.target_tokens for step in self._steps), duration_s)
+        duration_s = sum(step.duration_s for step in self._timed)
+        return share(sum(step.target_tokens for step in self._timed), duration_s)
+
+    @property
+    def paces(self) -> list[float]:
+        """Target tokens a second of each step, the newest last."""
+        return [share(step.target_tokens, step.duration_s) for step in self._timed]
 
     @property
     def phases(self) -> dict[str, float]:
@@ -61,8 +83,14 @@ class Recent:
         whole = sum(totals.values())
         return {name: share(seconds, whole) for name, seconds in totals.items()}
 
+    @property
+    def _timed(self) -> list[StepFinished | RecentStep]:
+        """Imported steps may have no time."""
+        return [step for step in self._steps if math.isfinite(step.duration_s)]
+
     def _per_token(self, values: list[float]) -> float:
         pairs = zip(self._steps, values, strict=True)
-        counted = [(step.target_tokens, value) for step, value in pairs if not step.skipped]
+        # Steps of other tools may have no count of tokens.
+        counted = [(step.target_tokens or 1, value) for step, value in pairs if not step.skipped]
         tokens = sum(count for count, _ in counted)
         return sum(count * value for count, value in counted) / tokens if tokens else math.nan

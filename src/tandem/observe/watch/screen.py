@@ -3,15 +3,25 @@
 from collections import Counter
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.progress_bar import ProgressBar
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from tandem.observe.numbers import count, duration, short_count
+from tandem.observe.numbers import duration
 from tandem.observe.visible import visible
-from tandem.observe.watch.chart import draw_chart
-from tandem.observe.watch.progress import Progress, is_silent, progress_of, status
+from tandem.observe.watch.chart import draw_chart, draw_spark
+from tandem.observe.watch.host_rows import HostRows
+from tandem.observe.watch.progress import (
+    Progress,
+    equipment_of,
+    is_silent,
+    numbers_of,
+    progress_of,
+    status,
+)
 from tandem.observe.watch.state import WatchState
 from tandem.observe.watch.tables import (
     NARROW,
@@ -27,8 +37,10 @@ __all__ = ["Screen"]
 WIDE = 120
 """From here on, samples stand beside the evaluations."""
 HEAD_ROWS = 5
-GUTTER = 11
+GUTTER = 12
 NANO = 1_000_000_000
+SIGNS = {"·": "-", "–": "-", "…": ".", "°": " ", "↑": "^", "↓": "v", "━": "-", "╸": "-", "╺": "-"}
+"""For terminals that know ASCII alone."""
 STATUS_STYLES = {"training": "green", "evaluating": "cyan", "finished": "bold green", "restarting": "yellow"}
 
 
@@ -42,10 +54,24 @@ class Screen:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw within the width that is given."""
-        state, width = self.state, options.max_width
-        plan = _plan(state, rows=self.rows, width=width)
+        picture = Group(*self._parts(options.max_width, ascii_only=options.ascii_only))
+        if not options.ascii_only:
+            yield picture
+            return
+        for segment in console.render(picture, options):
+            yield segment if segment.control else Segment(_plain(segment.text), segment.style)
+
+    def _parts(self, width: int, *, ascii_only: bool) -> list[RenderableType]:
+        state = self.state
+        hosts = HostRows(
+            hosts=[] if state.ended else list(state.hosts.values()),
+            width=width,
+            now_ns=self.now_ns,
+            ascii_only=ascii_only,
+        )
+        plan = _plan(state, hosts, rows=self.rows, width=width)
         parts: list[RenderableType] = [
-            _title(state, self.now_ns),
+            _title(state, self.now_ns, width=width),
             _bar(state, self.now_ns),
             "",
             _figures(state, width=width),
@@ -53,17 +79,25 @@ class Screen:
         newest = list(state.troubles)[::-1][: plan["troubles"]]
         parts += [_trouble(each, self.now_ns) for each in newest]
         if plan["chart"]:
-            parts += ["", *_chart(state, plan["chart"], width=width, ascii_only=options.ascii_only)]
+            parts += ["", *_chart(state, plan["chart"], width=width, ascii_only=ascii_only)]
+        parts += _trends(state, plan["trends"], width=width, ascii_only=ascii_only)
+        if plan["hosts"]:
+            parts += ["", *hosts.draw(plan["hosts"])]
         if plan["phases"]:
             phases = state.recent.phases
-            bar = phases_bar(phases, width=width, ascii_only=options.ascii_only)
-            parts += ["", bar, phases_legend(phases)]
+            bar = [phases_bar(phases, width=width, ascii_only=ascii_only)] if plan["phases"] > 1 else []
+            parts += ["", *bar, phases_legend(phases)]
         if plan["evaluations"] or plan["samples"]:
             parts += ["", _results(state, plan, width=width)]
-        yield Group(*parts)
+        return parts
 
 
-def _plan(state: WatchState, *, rows: int, width: int) -> Counter[str]:
+def _plain(text: str) -> str:
+    """For a terminal that knows ASCII alone; what is drawn keeps its width."""
+    return "".join(each if each.isascii() else SIGNS.get(each, "?" * cell_len(each)) for each in text)
+
+
+def _plan(state: WatchState, hosts: HostRows, *, rows: int, width: int) -> Counter[str]:
     """Share the rows out: what matters most comes first, and what is left over makes it longer."""
     evaluations, samples, has_steps = (
         len(state.evaluations),
@@ -73,15 +107,23 @@ def _plan(state: WatchState, *, rows: int, width: int) -> Counter[str]:
     beside = width >= WIDE
     if beside:
         evaluations, samples = max(evaluations, samples - 1), 0
+    phases = int(bool(state.recent.phases))
+    curves = 2 * bool(state.curve.values(1))
     wishes = [
         ("troubles", min(len(state.troubles), max(1, rows // 8)), 0, 1),
         ("evaluations", min(evaluations, 3), 2, 1),
-        ("chart", 2 * has_steps, 1, 1),
+        ("chart", curves, 1, 1),
+        ("hosts", min(len(hosts.hosts), 3), 1, 1),
+        ("trends", 2 * has_steps, 0, 1),
         ("samples", min(samples, 3), 1, 3),
-        ("phases", 2 * has_steps, 1, 2),
+        ("phases", phases, 1, 1),
+        ("hosts", min(len(hosts.hosts), rows // 4) - 3, 0, 1),
         ("evaluations", min(evaluations, 12) - 3, 0, 1),
         ("samples", min(samples, 9) - 3, 0, 3),
-        ("chart", 2 * has_steps, 0, 1),
+        ("phases", phases, 0, 1),
+        ("chart", curves, 0, 1),
+        ("hosts", hosts.most - len(hosts.hosts), 0, max(1, hosts.most - len(hosts.hosts))),
+        ("chart", 4 * curves, 0, 1),
     ]
     plan: Counter[str] = Counter()
     left = rows - HEAD_ROWS
@@ -95,25 +137,20 @@ def _plan(state: WatchState, *, rows: int, width: int) -> Counter[str]:
     return plan
 
 
-def _title(state: WatchState, now_ns: int) -> RenderableType:
+def _title(state: WatchState, now_ns: int, *, width: int) -> RenderableType:
     style = "bold red" if is_silent(state, now_ns=now_ns) else STATUS_STYLES.get(state.doing, "")
-    title = Text.assemble(
-        (visible(state.run or "run"), "bold"), " · ", (visible(status(state, now_ns=now_ns)), style)
+    name, doing = (
+        Text(visible(state.run or "run"), "bold"),
+        Text(visible(status(state, now_ns=now_ns)), style),
     )
+    # What the run does matters more than all of its name.
+    name.truncate(max(width // 3, width - 8 - doing.cell_len), overflow="ellipsis")
+    title = Text.assemble(name, " · ", doing)
     grid = Table.grid(expand=True, padding=(0, 2, 0, 0))
-    grid.add_column(no_wrap=True)
+    grid.add_column(no_wrap=True, overflow="ellipsis")
     grid.add_column(no_wrap=True, justify="right", ratio=1, style="dim", overflow="ellipsis")
-    grid.add_row(title, _equipment(state))
+    grid.add_row(title, equipment_of(state))
     return grid
-
-
-def _equipment(state: WatchState) -> str:
-    started = state.started
-    if started is None:
-        return ""
-    ranks = f"{started.ranks} rank{'s' if started.ranks > 1 else ''}"
-    parameters = f"{short_count(started.parameters)} parameters"
-    return visible(f"{ranks}, {started.device} {started.precision} · {parameters}")
 
 
 def _bar(state: WatchState, now_ns: int) -> RenderableType:
@@ -137,16 +174,7 @@ def _way(progress: Progress, *, is_at_work: bool) -> Text:
 
 
 def _figures(state: WatchState, *, width: int) -> Table:
-    last, recent = state.recent.last, state.recent
-    cells = {
-        "epoch": count(state.epoch + 1) if last else "–",
-        "loss": f"{recent.loss:.3f}" if last else "–",
-        "nll": f"{recent.nll:.3f}" if last else "–",
-        "target tokens/s": f"{recent.tokens_per_s:,.0f}" if last else "–",
-        "learning rate": f"{last.learning_rate:.2e}" if last else "–",
-        "gradient norm": f"{last.gradient_norm:.2f}" if last else "–",
-        "elapsed": duration(state.spent.total_s),
-    }
+    cells = numbers_of(state)
     left_out = {"nll", "elapsed"} if width < NARROW else set()
     shown = {name: value for name, value in cells.items() if name not in left_out}
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
@@ -162,9 +190,32 @@ def _chart(state: WatchState, rows: int, *, width: int, ascii_only: bool) -> lis
     if not values:
         return []
     chart = draw_chart(values, rows=rows, ascii_only=ascii_only)
-    edges = [f"loss {chart.top:5.2f} ", *[""] * (rows - 2), f"     {chart.low:5.2f} "][:rows]
+    edges = [f"loss  {chart.top:5.2f} ", *[""] * (rows - 2), f"      {chart.low:5.2f} "][:rows]
     pairs = zip(edges, chart.rows, strict=True)
     return [Text.assemble((f"{edge:{GUTTER}}", "dim"), (row, "blue"), no_wrap=True) for edge, row in pairs]
+
+
+def _trends(state: WatchState, rows: int, *, width: int, ascii_only: bool) -> list[Text]:
+    """The pace over the whole run, and BLEU over its evaluations, with their last values."""
+    paces = state.pace.values(width - GUTTER)
+    scores = [each.bleu for each in state.evaluations if each.bleu is not None]
+    trends = [("tok/s", _thousands(state.recent.tokens_per_s), paces)] if any(paces) else []
+    trends += [("BLEU", f"{scores[-1]:.1f}", scores)] if scores else []
+    drawn = []
+    for name, last, values in trends[:rows]:
+        spark = draw_spark(values, width=width - GUTTER, top=max(values), ascii_only=ascii_only)
+        drawn.append(
+            Text.assemble((f"{name:<6}{last:>5} ", "dim"), (spark, "blue"), no_wrap=True, overflow="crop")
+        )
+    return drawn
+
+
+def _thousands(value: float) -> str:
+    """In five signs."""
+    for unit, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= unit:
+            return f"{value / unit:.3g}{sign}"
+    return f"{value:.0f}"
 
 
 def _results(state: WatchState, plan: Counter[str], *, width: int) -> RenderableType:

@@ -1,10 +1,12 @@
 """Where a run stands, folded from its records in bounded memory."""
 
+import math
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tandem.observe.watch.curve import LossCurve
+from tandem.observe.watch.curve import StepCurve
+from tandem.observe.watch.hosts import WatchedHost
 from tandem.observe.watch.recent import Recent
 from tandem.observe.watch.troubles import Trouble, Troubles
 from tandem.runlog.event import (
@@ -12,6 +14,8 @@ from tandem.runlog.event import (
     EvaluationFinished,
     EvaluationStarted,
     Event,
+    HostDescribed,
+    HostSampled,
     LossMeasured,
     RunFinished,
     RunStarted,
@@ -31,6 +35,7 @@ Doing = Literal["starting", "preparing", "training", "evaluating", "restarting",
 
 HELD_EVALUATIONS = 1_000
 HELD_SAMPLES = 8
+HELD_CHECKPOINTS = 100
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,11 +61,18 @@ class Spent:
     evaluation_s: float = 0.0
     checkpoint_s: float = 0.0
     """In which training waited for a checkpoint."""
+    redone_s: float = 0.0
+    """Part of all this that a restart went back behind."""
 
     @property
     def total_s(self) -> float:
         """All of them."""
         return self.training_s + self.evaluation_s + self.checkpoint_s
+
+    @property
+    def kept_s(self) -> float:
+        """Those by which training goes when its time is limited: what is redone does not count twice."""
+        return self.total_s - self.redone_s
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,16 +92,27 @@ class WatchState:
     epoch: int = 0
     tokens: int = 0
     last_time_ns: int = 0
+    """Of the last record of a rank, or of what watches over the ranks: samplers go on while a run hangs."""
     spent: Spent = field(default_factory=Spent)
     recent: Recent = field(default_factory=Recent)
-    curve: LossCurve = field(default_factory=LossCurve)
+    curve: StepCurve = field(default_factory=StepCurve)
+    """The loss."""
+    pace: StepCurve = field(default_factory=StepCurve)
+    """Target tokens a second."""
     evaluations: deque[Evaluation] = field(default_factory=lambda: deque(maxlen=HELD_EVALUATIONS))
     samples: list[SampleTranslated] = field(default_factory=list)
     """Of the last evaluation that had some."""
     troubles: Troubles = field(default_factory=Troubles)
+    hosts: dict[str, WatchedHost] = field(default_factory=dict)
+    """Those that are sampled, by name."""
+    _kept_s: dict[int, float] = field(default_factory=lambda: {0: 0.0})
+    """What was spent up to the last checkpoints, by their steps."""
 
     def apply(self, record: Record) -> Trouble | None:
         """Take the next record; returns the trouble that it told of."""
+        if isinstance(record.event, HostDescribed | HostSampled):
+            self._take_host(record.host or "", record.event, time_ns=record.time_ns)
+            return None
         self.last_time_ns = max(self.last_time_ns, record.time_ns)
         if record.rank in (None, 0):
             self._apply(record.event)
@@ -108,11 +131,22 @@ class WatchState:
             case LossMeasured() | TranslationScored() | SampleTranslated():
                 self._take_measurement(event)
             case CheckpointWritten():
-                self.spent.checkpoint_s += event.blocked_s
+                self.spent.checkpoint_s += _finite(event.blocked_s)
+                self._kept_s[event.step] = self.spent.kept_s
+                if len(self._kept_s) > HELD_CHECKPOINTS:
+                    self._kept_s.pop(min(self._kept_s))
             case TrainingStarted():
                 self._take_start(event)
             case _:
                 self._take_life(event)
+
+    def _take_host(self, name: str, event: HostDescribed | HostSampled, *, time_ns: int) -> None:
+        held = self.hosts.get(name)
+        if isinstance(event, HostDescribed):
+            if held is None or held.described != event:
+                self.hosts[name] = WatchedHost(name=name, described=event)
+        elif held is not None:
+            held.add(time_ns, event)
 
     def _take_life(self, event: Event) -> None:
         match event:
@@ -134,28 +168,43 @@ class WatchState:
         self.ended, self.is_closed = "", False
         self._go_back(event.step)
         self.tokens = event.tokens
+        self.spent.redone_s += self.spent.kept_s - self._kept_s.get(event.step, self.spent.kept_s)
 
     def _take_step(self, event: StepFinished) -> None:
-        if event.step <= self.step:
+        # Other tools number their first step 0.
+        is_first = self.recent.last is None and event.step == self.step
+        if event.step <= self.step and not is_first:
             self._go_back(event.step - 1)
-        # The last steps before an evaluation, or before the end, are told of after it has begun.
-        if not self.ended and (self.doing != "evaluating" or event.step > self.evaluations[-1].step):
-            self.doing = "training"
-        self.step, self.epoch = event.step, event.epoch
-        self.spent.training_s += event.duration_s
+        self.move_on(event.step, epoch=event.epoch)
+        self.spent.training_s += _finite(event.duration_s)
         self.recent.add(event)
         self.tokens += event.target_tokens
         if not event.skipped:
-            self.curve.add(event.step, event.loss, weight=event.target_tokens)
+            # Steps of other tools may have no count of tokens.
+            self.curve.add(event.step, event.loss, weight=event.target_tokens or 1)
+        if event.duration_s > 0:
+            self.pace.add(event.step, event.target_tokens / event.duration_s, weight=event.duration_s)
+
+    def move_on(self, step: int, *, epoch: int) -> None:
+        """Be at this step, which was made."""
+        # The last steps before an evaluation, or before the end, are told of after it has begun.
+        looked_at = self.evaluations[-1].step if self.evaluations and self.doing == "evaluating" else 0
+        if not self.ended and step > looked_at:
+            self.doing = "training"
+        self.step, self.epoch = step, epoch
 
     def _take_evaluation(self, event: EvaluationStarted | EvaluationFinished) -> None:
-        held = self._evaluation(event.step)
         if isinstance(event, EvaluationStarted):
             self.doing = "evaluating"
+            # One that is made again is made anew.
+            if self.evaluations and self.evaluations[-1].step == event.step:
+                self.evaluations.pop()
+            self._evaluation(event.step)
             return
+        held = self._evaluation(event.step)
         self.doing = "finished" if self.ended else "training"
-        self.spent.evaluation_s += event.duration_s
-        held.duration_s = event.duration_s
+        held.duration_s = _finite(event.duration_s)
+        self.spent.evaluation_s += held.duration_s
         held.is_best_loss, held.is_best_bleu = event.is_best_loss, event.is_best_bleu
 
     def _take_measurement(self, event: LossMeasured | TranslationScored | SampleTranslated) -> None:
@@ -181,5 +230,11 @@ class WatchState:
         self.step = step
         self.recent.clear()
         self.curve.cut(step)
+        self.pace.cut(step)
         while self.evaluations and self.evaluations[-1].step > step:
             self.evaluations.pop()
+
+
+def _finite(seconds: float) -> float:
+    """Other tools do not say how long everything took."""
+    return seconds if math.isfinite(seconds) else 0.0

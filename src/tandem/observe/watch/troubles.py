@@ -1,7 +1,8 @@
 """What went wrong in a run and was survived: one line for each kind of trouble, with its last occurrence."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from tandem.observe.numbers import count
 from tandem.runlog.event import (
@@ -29,9 +30,13 @@ class Trouble:
     text: str
     time_ns: int
     """Of the last time, nanoseconds since 1970."""
+    is_least: bool = False
+    """Whether it was met that often at least: not all of it was kept."""
 
     def __str__(self) -> str:
-        return self.text if self.times == 1 else f"{self.text} ({count(self.times)} times so far)"
+        if self.times == 1:
+            return self.text
+        return f"{self.text} ({'at least ' if self.is_least else ''}{count(self.times)} times so far)"
 
 
 class Troubles:
@@ -49,20 +54,35 @@ class Troubles:
         if record.rank not in (None, 0) and isinstance(event, StepFinished | StopAsked | CheckpointRejected):
             return None
         text = _sentence(event)
-        return self._add(type(event).__name__, text, record.time_ns) if text else None
+        return self._add(type(event).__name__, text, time_ns=record.time_ns) if text else None
+
+    def skip(self, step: int, *, times: int, time_ns: int) -> None:
+        """Take so many skipped steps at once, of which this is the last."""
+        self._add(StepFinished.__name__, _skipped(step), time_ns=time_ns, times=times)
+
+    def exceed(self, kind: type[Event]) -> None:
+        """Note that there may have been more of a kind than were told of."""
+        held = self._held.get(kind.__name__)
+        if held is not None:
+            self._held[kind.__name__] = replace(held, is_least=True)
 
     def note(self, text: str, *, time_ns: int) -> None:
         """Note a trouble that is told of more than once, but counts once."""
         self._held.setdefault(text, Trouble(times=1, text=text, time_ns=time_ns))
 
-    def _add(self, kind: str, text: str, time_ns: int) -> Trouble:
+    def _add(self, kind: str, text: str, *, time_ns: int, times: int = 1) -> Trouble:
         before = self._held.pop(kind, None)
-        trouble = Trouble(times=before.times + 1 if before else 1, text=text, time_ns=time_ns)
+        trouble = Trouble(
+            times=before.times + times if before else times,
+            text=text,
+            time_ns=time_ns,
+            is_least=before is not None and before.is_least,
+        )
         self._held[kind] = trouble
         return trouble
 
     def __iter__(self) -> Iterator[Trouble]:
-        return iter(self._held.values())
+        return iter(sorted(self._held.values(), key=attrgetter("time_ns")))
 
     def __len__(self) -> int:
         return len(self._held)
@@ -72,7 +92,7 @@ def _sentence(event: Event) -> str:
     text = ""
     match event:
         case StepFinished(skipped=True):
-            text = f"step {count(event.step)} skipped: gradients not finite, loss scale {event.loss_scale:g}"
+            text = _skipped(event.step)
         case BatchSplit():
             text = f"batch of step {count(event.step)} did not fit into memory: done in {event.pieces} pieces"
         case CheckpointFailed():
@@ -91,3 +111,7 @@ def _sentence(event: Event) -> str:
         case StopAsked():
             text = f"{event.signal}: stops after the step at hand"
     return text
+
+
+def _skipped(step: int) -> str:
+    return f"step {count(step)} skipped: its gradients were not finite"

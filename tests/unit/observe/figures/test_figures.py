@@ -208,6 +208,16 @@ def test_the_probed_cost_is_of_the_slowest_ranks() -> None:
     assert probed["y"] == pytest.approx([1.17] * 3)
 
 
+def test_waits_say_of_how_many_ranks_they_are() -> None:
+    assert line_of(drawn("exchange"), "network: the least wait of all ranks")["y"]
+    waits = RUN.ranks.phases["exchange"].copy()
+    waits[2:] = np.nan
+    ranks = replace(RUN.ranks, phases={**RUN.ranks.phases, "exchange": waits})
+    assert line_of(drawn("exchange", replace(RUN, ranks=ranks)), "network: the least wait of 2 of 4 ranks")[
+        "y"
+    ]
+
+
 def test_an_imported_run_without_a_clock_has_no_split_of_wall_time() -> None:
     assert FIGURES["time_split"](build_series(imported=build_imported())) is None
 

@@ -2,6 +2,7 @@ import json
 import math
 import re
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,14 @@ from tests.unit.observe.story import Teller, step_event, training, write_log
 from tests.unit.observe.verdicts.series_story import build_process
 
 from tandem.observe.figures import FIGURES
+from tandem.observe.figures.caption import CAPTIONS
 from tandem.observe.figures.look import Figure
 from tandem.observe.report.files import document_text
 from tandem.observe.report.gather import Report, gather_report, read_report
 from tandem.observe.report.html import report_page
 from tandem.observe.series.columns import Series
+from tandem.observe.verdicts import QUESTIONS
+from tandem.observe.verdicts.sections import section_html
 
 
 def page_of(report: Report) -> str:
@@ -140,3 +144,30 @@ def test_a_step_without_end_spoils_neither_page_nor_json(tmp_path: Path) -> None
     assert not report.undrawn
     assert report_page(report)
     assert json.loads(document_text(report), parse_constant=pytest.fail)["run"]["steps"] == 31
+
+
+def test_every_question_says_what_it_means_and_how_it_is_judged() -> None:
+    page = page_of(gather_report(build_run()))
+    for question in QUESTIONS:
+        answer = page.partition(f'<section id="{question.key}"')[2].partition("</section>")[0]
+        assert f"<summary>What is this?</summary><p>{escape(question.about)} <a" in answer
+        assert f'<details id="section-{question.key}"' in answer
+        assert section_html(question.key) in answer
+
+
+def test_every_link_has_its_place() -> None:
+    page = page_of(gather_report(build_run()))
+    named = re.findall(r'id="([^"]*)"', page)
+    assert len(named) == len(set(named))
+    assert set(re.findall(r'href="#([^"]*)"', page)) <= set(named)
+
+
+def test_every_figure_leads_to_what_is_concluded_from_it() -> None:
+    page = page_of(gather_report(build_run()))
+    shown = re.findall(r'data-figure="([a-z_]+)-data".*?href="#section-([a-z_]+)"', page, flags=re.DOTALL)
+    assert {name for name, _ in shown} == set(FIGURES)
+    assert all(CAPTIONS[name].section == section for name, section in shown)
+
+
+def test_a_figure_leads_nowhere_where_nothing_is_said_of_it() -> None:
+    assert "What is concluded from it" not in page_of(build_report())

@@ -206,3 +206,13 @@ def test_what_bleu_gains_is_left_out_where_it_is_nothing() -> None:
     rising = [10.0 + 10 * place for place in np.linspace(0, 1, len(STEPS))]
     told_of = judge(build_series(evaluations=build_evaluations(STEPS, valid, bleu=rising, half=0.5)))
     assert "raise BLEU by about" in told_of.answer
+
+
+def test_bleu_of_very_few_sentences_is_missing() -> None:
+    at = range(100, 1001, 100)
+    evaluations = build_evaluations(
+        at, [2.0 + 3 * 0.99**step for step in at], bleu=[20.0 + step / 100 for step in at], sentences=12
+    )
+    found = judge(build_series(evaluations=evaluations))
+    assert "BLEU of at least 30 sentences" in found.missing
+    assert "BLEU" not in found.answer.replace("0.2 BLEU", "")

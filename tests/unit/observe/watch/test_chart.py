@@ -1,4 +1,6 @@
-from tandem.observe.watch.chart import draw_chart
+import math
+
+from tandem.observe.watch.chart import draw_chart, draw_spark
 
 
 def test_a_falling_curve_falls() -> None:
@@ -24,3 +26,16 @@ def test_a_flat_curve_and_a_single_value_are_seen() -> None:
 
 def test_a_terminal_without_blocks_gets_signs() -> None:
     assert draw_chart([8, 7, 6, 5, 4, 3, 2, 1], rows=1, ascii_only=True).rows[0].isascii()
+
+
+def test_a_spark_goes_from_nothing_to_the_top_with_the_newest_last() -> None:
+    assert draw_spark([0.0, 0.5, 1.0], width=10, top=1.0) == "▁▅█"
+
+
+def test_a_spark_has_means_where_there_are_more_values_than_columns() -> None:
+    assert draw_spark([0.0, 0.0, 1.0, 1.0, 0.0, 1.0], width=3, top=1.0) == "▁█▅"
+
+
+def test_a_spark_leaves_room_for_what_is_not_known() -> None:
+    assert draw_spark([1.0, math.nan, 2.0], width=3, top=2.0, ascii_only=True) == "- #"
+    assert draw_spark([], width=3, top=1.0) == ""

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from tests.unit.observe.story import START_NS, Teller, finished, started, training, write_log
 
-from tandem.observe.watch import WatchState, follow_run
+from tandem.observe.watch import WatchState, follow_run, look_at_run
 from tandem.runlog.event import CheckpointFailed, RunFinished
 from tandem.runlog.record import Record
 
@@ -35,8 +35,8 @@ def text(console: Console) -> str:
 
 
 def whole_run(teller: Teller) -> list[Record]:
-    end = [teller.tell(finished(100)), teller.tell(RunFinished(reason="completed"))]
-    return [*list(training(teller, steps=100, every=50)), *end]
+    records = list(training(teller, steps=100, every=50))
+    return [*records, teller.tell(finished(100)), teller.tell(RunFinished(reason="completed"))]
 
 
 def test_a_finished_run_is_shown_and_left(tmp_path: Path) -> None:
@@ -159,3 +159,62 @@ def test_a_sink_that_failed_is_a_trouble_on_the_display(tmp_path: Path) -> None:
     )
     assert "! no space for curves" in text(console)
     assert len(state.troubles) == 1
+
+
+def test_a_finished_run_is_looked_at_once_and_takes_no_terminal(tmp_path: Path) -> None:
+    write_log(tmp_path, whole_run(Teller()))
+    console = terminal()
+    state = look_at_run(tmp_path, console=console)
+    assert (state.step, state.doing) == (100, "finished")
+    assert text(console).count("finished: reached 100 steps") == 1
+    assert "\x1b" not in text(console)
+
+
+def test_a_live_run_is_looked_at_until_it_is_over_and_its_last_picture_stays(
+    tmp_path: Path, waits: list[Callable[[], None]]
+) -> None:
+    records = whole_run(Teller())
+    write_log(tmp_path, records[:40])
+    waits += [lambda: write_log(tmp_path, records[40:])]
+    console = terminal()
+    assert look_at_run(tmp_path, console=console).step == 100
+    before, _, after = text(console).partition("\x1b[?1049l")
+    assert "\x1b[?1049h" in before
+    assert after.count("finished: reached 100 steps") == 1
+
+
+def test_a_display_that_is_looked_at_is_the_one_that_all_records_give(tmp_path: Path) -> None:
+    write_log(tmp_path, whole_run(Teller()))
+    one, other = terminal(), terminal()
+    look_at_run(tmp_path, console=one)
+    follow_run(tmp_path, console=other)
+    last = text(other).rpartition("\x1b[2K")[2]
+    assert [line.rstrip() for line in last.splitlines()[1:6]] == [
+        line.rstrip() for line in text(one).splitlines()[1:6]
+    ]
+
+
+def test_a_run_of_which_nothing_is_logged_yet_is_waited_for(
+    tmp_path: Path, waits: list[Callable[[], None]]
+) -> None:
+    (tmp_path / "log").mkdir()
+    waits += [lambda: write_log(tmp_path, whole_run(Teller()))]
+    assert look_at_run(tmp_path, console=terminal()).step == 100
+
+
+def test_a_terminal_of_another_size_is_cleared_and_drawn_anew(
+    tmp_path: Path, waits: list[Callable[[], None]]
+) -> None:
+    records = whole_run(Teller())
+    write_log(tmp_path, records[:40])
+    console = terminal()
+
+    def widen() -> None:
+        console.width = 120
+        write_log(tmp_path, records[40:])
+
+    waits += [widen]
+    follow_run(tmp_path, console=console)
+    _, _, after = text(console).partition("\x1b[2J")
+    assert "finished: reached 100 steps" in after
+    assert max(map(len, after.splitlines())) >= 120

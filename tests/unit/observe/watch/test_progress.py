@@ -1,5 +1,7 @@
+from dataclasses import replace
+
 import pytest
-from tests.unit.observe.story import TOKENS, Teller, finished, started, training
+from tests.unit.observe.story import TOKENS, Teller, checkpoint, finished, started, training
 
 from tandem.observe.watch.progress import is_silent, progress_of, status
 from tandem.observe.watch.state import WatchState
@@ -54,6 +56,24 @@ def test_a_limit_in_minutes_is_shown_when_it_comes_first() -> None:
     progress = progress_of(after(120, max_minutes=2))
     assert progress is not None
     assert (progress.text, progress.share, progress.left_s) == ("step 120, 0.5 of 2 min", 0.25, 90)
+
+
+def test_time_that_a_restart_made_vain_is_not_counted_by_a_limit_in_minutes() -> None:
+    teller, state = Teller(), WatchState()
+    limited = started(max_steps=100_000, max_minutes=2)
+    records = [
+        teller.tell(limited),
+        *(teller.step(step) for step in range(1, 101)),
+        teller.tell(checkpoint(100)),
+    ]
+    records += [teller.step(step) for step in range(101, 201)]
+    records += [teller.tell(replace(limited, step=100, tokens=100 * TOKENS)), teller.step(101)]
+    for record in records:
+        state.apply(record)
+    progress = progress_of(state)
+    assert progress is not None
+    assert progress.left_s == pytest.approx(120 - 100 * 0.25 - 0.5 - 0.25)
+    assert state.spent.total_s == pytest.approx(201 * 0.25 + 0.5)
 
 
 def test_the_status_says_what_the_run_does() -> None:

@@ -6,6 +6,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 from tests.unit.observe.story import Teller, finished, started, training
+from tests.unit.observe.watch.host_story import sampling
 
 from tandem.observe.watch.screen import Screen
 from tandem.observe.watch.state import WatchState
@@ -95,6 +96,53 @@ def test_what_the_model_writes_cannot_steer_the_terminal(state: WatchState) -> N
 
 
 def test_a_terminal_without_unicode_gets_a_chart_of_signs(state: WatchState) -> None:
-    text = drawn(state, encoding="ascii")
+    text = drawn(state, rows=30, encoding="ascii")
     assert "-" * 80 in text
-    assert "loss  7.12 #####=--::..." in text
+    assert "loss   7.09 #####-::." in text
+    assert text.isascii()
+    assert "?" not in text.replace("bicycle?", "")
+
+
+def with_hosts(state: WatchState, *names: str, throttled: int | None = None) -> WatchState:
+    start_ns = state.last_time_ns - 30 * NANO
+    for name in names:
+        for record in sampling(name, seconds=30, start_ns=start_ns, throttled=throttled):
+            state.apply(record)
+    return state
+
+
+@pytest.mark.parametrize(("width", "rows"), [(80, 23), (200, 49)])
+def test_hosts_look_as_they_did(state: WatchState, width: int, rows: int) -> None:
+    text = drawn(with_hosts(state, "h1", "h2", "h3", throttled=2), width=width, rows=rows)
+    assert text == (SCREENS / f"hosts-{width}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("width", [40, 66, 80, 110, 120, 200])
+@pytest.mark.parametrize("rows", [8, 14, 23, 49])
+def test_many_hosts_with_long_names_keep_within_the_terminal(
+    state: WatchState, width: int, rows: int
+) -> None:
+    names = [f"gpu-node-of-the-large-cluster-{number}.example.org" for number in range(40)]
+    lines = drawn(with_hosts(state, *names), width=width, rows=rows).splitlines()
+    assert max(map(cell_len, lines)) <= width
+    assert len(lines) <= rows
+
+
+def test_hosts_that_have_no_row_are_counted(state: WatchState) -> None:
+    text = drawn(with_hosts(state, *(f"h{number}" for number in range(9))), rows=23)
+    assert "and 7 more hosts" in text
+
+
+def test_a_finished_run_shows_no_hosts(state: WatchState) -> None:
+    with_hosts(state, "h1").apply(Teller(state.last_time_ns).tell(finished(1000)))
+    assert "GPUs" not in drawn(state)
+
+
+def test_the_status_is_seen_however_long_the_name_of_the_run(state: WatchState) -> None:
+    state.run = "a-run-with-a-name-" * 8
+    assert "… · silent for 2 min 05 s (was training)" in drawn(state, later_s=125)
+
+
+def test_the_pace_and_bleu_have_lines_of_their_own(state: WatchState) -> None:
+    lines = drawn(state).splitlines()
+    assert [line.split()[1] for line in lines if line.startswith(("tok/s", "BLEU"))] == ["100k", "24.3"]

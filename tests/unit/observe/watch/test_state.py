@@ -2,6 +2,7 @@ import math
 
 import pytest
 from tests.unit.observe.story import TOKENS, Teller, finished, started, training
+from tests.unit.observe.watch.host_story import sampling
 
 from tandem.observe.watch.state import HELD_EVALUATIONS, WatchState
 from tandem.runlog.event import EvaluationStarted, RunFinished, RunStarted, StageStarted, WorkersLost
@@ -138,3 +139,26 @@ def test_memory_is_bounded_however_many_evaluations_there_are() -> None:
     for step in range(HELD_EVALUATIONS + 50):
         state.apply(teller.tell(EvaluationStarted(step=step)))
     assert len(state.evaluations) == HELD_EVALUATIONS
+
+
+def test_a_sampler_that_goes_on_does_not_speak_for_the_run() -> None:
+    teller = Teller()
+    state = folded(teller.tell(started()), teller.step(1))
+    spoke_ns = state.last_time_ns
+    for record in sampling("h1", seconds=500, start_ns=spoke_ns):
+        state.apply(record)
+    assert state.last_time_ns == spoke_ns
+    assert len(state.hosts["h1"].moments) == 120
+
+
+def test_a_step_that_other_tools_call_0_forgets_nothing() -> None:
+    teller = Teller()
+    state = folded(*teller.evaluation(0), teller.step(0), teller.step(1))
+    assert [each.step for each in state.evaluations] == [0]
+
+
+def test_an_evaluation_that_is_made_again_is_made_anew() -> None:
+    teller = Teller()
+    state = folded(*teller.evaluation(5), teller.tell(EvaluationStarted(step=5)))
+    (held,) = state.evaluations
+    assert held.bleu is None

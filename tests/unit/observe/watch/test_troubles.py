@@ -48,7 +48,7 @@ def test_the_same_trouble_again_is_counted_and_the_newest_is_last() -> None:
     troubles.apply(teller.step(9, loss=math.nan, skipped=True))
     assert [str(each) for each in troubles] == [
         "records missing from the log: 1",
-        "step 9 skipped: gradients not finite, loss scale 1 (3 times so far)",
+        "step 9 skipped: its gradients were not finite (3 times so far)",
     ]
 
 

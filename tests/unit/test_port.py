@@ -3,7 +3,7 @@
 import pytest
 
 from tandem.errors import TandemError
-from tandem.serve.server import listen
+from tandem.port import address_of, is_loopback, listen
 
 
 def test_a_port_that_is_taken_is_said_before_anything_is_loaded() -> None:
@@ -18,3 +18,10 @@ def test_a_port_that_is_taken_is_said_before_anything_is_loaded() -> None:
 def test_an_address_that_is_not_there_is_refused() -> None:
     with pytest.raises(TandemError, match="take another --host"):
         listen("no such host", 0)
+
+
+def test_only_this_machine_reaches_loopback_and_a_browser_is_told_where() -> None:
+    with listen("localhost", 0) as here, listen("0.0.0.0", 0) as everywhere:
+        assert is_loopback(here)
+        assert not is_loopback(everywhere)
+        assert address_of(everywhere) == f"http://0.0.0.0:{everywhere.getsockname()[1]}/"

@@ -1,0 +1,79 @@
+"""The page and what it loads: its own files, the stylesheet of all pages, and plotly."""
+
+from collections.abc import Callable
+from functools import cache, partial
+from hashlib import sha256
+from importlib.resources import files
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tandem.observe.stylesheet import STYLESHEET
+from tandem.observe.verdicts import QUESTIONS
+from tandem.observe.verdicts.sections import section_html, section_id
+
+__all__ = ["page_routes"]
+
+KINDS = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+}
+INDEX = "index.html"
+PAGES = ("/", "/run/{key}", "/compare")
+"""The page's script reads the address."""
+
+
+def page_routes() -> list[Route]:
+    """The page, which is the same for every run, and what it loads: no name of a file is made of a request."""
+    folder = files("tandem.observe.dashboard") / "page"
+    names = [each.name for each in folder.iterdir() if each.is_file() and each.name != INDEX]
+    made: dict[str, Callable[[], bytes]] = {name: partial(_read, name) for name in names}
+    made |= {"plotly.js": _plotly, "stylesheet.css": STYLESHEET.encode}
+    made |= {f"{section_id(each.key)}.html": partial(_section, each.key) for each in QUESTIONS}
+    pages = [Route(path, partial(_answer, name=INDEX, content=partial(_read, INDEX))) for path in PAGES]
+    loaded = [
+        Route(f"/assets/{name}", partial(_answer, name=name, content=content))
+        for name, content in made.items()
+        if _kind(name)
+    ]
+    return [*pages, *loaded]
+
+
+async def _answer(request: Request, *, name: str, content: Callable[[], bytes]) -> Response:
+    """Sent once: a browser that has it already is told so."""
+    data = content()
+    tag = f'"{_tag(data)}"'
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers={"ETag": tag})
+    return Response(data, headers={"Content-Type": _kind(name), "ETag": tag})
+
+
+def _kind(name: str) -> str:
+    return KINDS.get(f".{name.rpartition('.')[2]}", "")
+
+
+@cache
+def _read(name: str) -> bytes:
+    return (files("tandem.observe.dashboard") / "page" / name).read_bytes()
+
+
+@cache
+def _plotly() -> bytes:
+    from plotly.offline import get_plotlyjs  # noqa: PLC0415  (megabytes that only a page needs)
+
+    return str(get_plotlyjs()).encode()
+
+
+@cache
+def _section(key: str) -> bytes:
+    """A section of docs/verdicts.md, which a page shows below "What is this?"."""
+    return section_html(key).encode()
+
+
+@cache
+def _tag(data: bytes) -> str:
+    return sha256(data).hexdigest()[:16]

@@ -1,0 +1,238 @@
+"""Where runs stand, read from the ends of their logs: quick however long they are and however many there are."""
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isfinite
+from operator import attrgetter
+from pathlib import Path
+
+from tandem.errors import TandemError
+from tandem.lock import is_held
+from tandem.observe.numbers import count, share
+from tandem.observe.watch.progress import is_silent
+from tandem.observe.watch.state import WatchState
+from tandem.runlog.event import RunImported
+from tandem.runlog.layout import RunLayout
+from tandem.runlog.record import Record, from_line
+
+__all__ = ["Best", "Listed", "Sizes", "find_runs", "list_run", "sizes_of"]
+
+HEAD_BYTES = 256 << 10
+TAIL_BYTES = 4 << 20
+"""Of the leader's log; of logs of hosts the former."""
+LOST_S = 600.0
+"""A run that nobody holds and that says nothing for so long is lost."""
+NANO = 1_000_000_000
+STOPPED = ("asked to stop", "stopped by", "interrupted")
+FAILED = "failed"
+PARTS = ("log", "checkpoints", "recipe.yaml")
+"""What makes a folder a run; one of them is enough, for others may be lost."""
+KEPT_STEPS = 50
+"""Of each piece that is read: the pace of a run is that of its last steps."""
+_STEP = b'"event":"StepFinished"'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Best:
+    """The best score of a run, as far as it is known."""
+
+    value: float
+    step: int | None
+    """None where only the value is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """Bytes on disk."""
+
+    checkpoints: int
+    data: int
+    """Prepared text in the run's own folder."""
+    rest: int
+
+    @property
+    def whole(self) -> int:
+        """All of them."""
+        return self.checkpoints + self.data + self.rest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """One run in a list."""
+
+    folder: Path
+    state: str
+    """What it does, or `finished`, `stopped`, `failed`, `silent`, `lost`, `imported`, `damaged`."""
+    step: int
+    share: float | None
+    """Of the way to the stop rule that comes first; None before training starts, and of imported runs."""
+    text: str
+    """The same in words; of an end, why."""
+    best_loss: Best | None
+    best_bleu: Best | None
+    is_all_read: bool
+    """Whether the best of the log is the best of all of it: long logs are read at their ends only."""
+    last_time_ns: int
+    """When it was last heard of; 0 where its log has no readable line."""
+    sizes: Sizes
+    trouble: str
+    """What is wrong with it; empty where nothing is."""
+
+
+def find_runs(folder: Path) -> list[Path]:
+    """The folder itself where it is a run, else the runs in it, by name."""
+    if not folder.is_dir():
+        raise TandemError(f"There is no folder {folder}: check the path.")
+    if _is_run(folder):
+        return [folder]
+    return sorted(path for path in folder.iterdir() if path.is_dir() and _is_run(path))
+
+
+def list_run(run: Path, *, now_ns: int | None = None) -> Listed:
+    """Where a run stands; whatever is wrong with it is told, not raised."""
+    ends = _Ends(run)
+    state = WatchState(run=run.resolve().name)
+    imported = False
+    for record in ends.records:
+        state.apply(record)
+        imported = imported or isinstance(record.event, RunImported)
+    evaluations = list(state.evaluations)
+    losses = [(each.valid_loss, each.step) for each in evaluations if each.valid_loss is not None]
+    scores = [(each.bleu, each.step) for each in evaluations if each.bleu is not None]
+    found = _state(run, state, now_ns=time.time_ns() if now_ns is None else now_ns, imported=imported)
+    return Listed(
+        folder=run,
+        state="damaged" if ends.trouble and not ends.records else found,
+        step=state.step,
+        share=None if imported else _share(state),
+        text=state.ended or _text(state),
+        best_loss=_best([(-value, step) for value, step in losses if isfinite(value)], sign=-1),
+        best_bleu=_best([each for each in scores if isfinite(each[0])], sign=1),
+        is_all_read=ends.is_all_read,
+        last_time_ns=state.last_time_ns,
+        sizes=sizes_of(run),
+        trouble=ends.trouble,
+    )
+
+
+def _is_run(folder: Path) -> bool:
+    has = [name for name in PARTS if (folder / name).exists()]
+    # Prepared data has a recipe too.
+    return bool(has) and (has != ["recipe.yaml"] or not (folder / "card.json").exists())
+
+
+def _state(run: Path, state: WatchState, *, now_ns: int, imported: bool) -> str:
+    if imported:
+        return "imported"
+    if state.doing == "finished":
+        if state.ended.startswith(STOPPED):
+            return "stopped"
+        return "failed" if state.ended.startswith(FAILED) else "finished"
+    if not is_silent(state, now_ns=now_ns):
+        return state.doing
+    is_lost = now_ns - state.last_time_ns > LOST_S * NANO and not is_held(run)
+    return "lost" if is_lost else "silent"
+
+
+def _share(state: WatchState) -> float | None:
+    """Of the rules that count steps or tokens; tokens are taken to be as many in every step."""
+    started = state.started
+    if started is None:
+        return None
+    shares = [share(state.step, started.max_steps)]
+    if started.max_tokens:
+        tokens = started.tokens + (state.step - started.step) * started.target_tokens_per_update
+        shares.append(tokens / started.max_tokens)
+    return min(1.0, max(shares))
+
+
+def _text(state: WatchState) -> str:
+    if state.started is None or not state.started.max_steps:
+        return f"step {count(state.step)}" if state.step else "no step yet"
+    return f"step {count(state.step)} of {count(state.started.max_steps)}"
+
+
+def _best(found: list[tuple[float, int]], *, sign: int) -> Best | None:
+    if not found:
+        return None
+    value, step = max(found)
+    return Best(value=sign * value, step=step)
+
+
+class _Ends:
+    """The records at both ends of a run's logs, in order of time."""
+
+    def __init__(self, run: Path) -> None:
+        self.trouble = ""
+        self.is_all_read = True
+        self._damaged = 0
+        self.records: list[Record] = []
+        try:
+            self._read(run)
+        except OSError as error:
+            self.trouble = f"Its log cannot be read: {error.strerror or error}."
+        if self._damaged and not self.trouble:
+            self.trouble = f"{count(self._damaged)} lines of its log cannot be read."
+        self.records.sort(key=attrgetter("time_ns"))
+
+    def _read(self, run: Path) -> None:
+        log = RunLayout(run).log
+        ranks, hosts = sorted(log.glob("rank-*.jsonl")), sorted(log.glob("host-*.jsonl"))
+        others = [] if ranks or hosts else sorted(log.glob("*.jsonl"))
+        if not ranks and not hosts and not others:
+            self.trouble = "It has no log."
+        for path in (*ranks[:1], *others):
+            self._read_ends(path, TAIL_BYTES)
+        for path in hosts:
+            self._read_ends(path, HEAD_BYTES)
+
+    def _read_ends(self, path: Path, tail_bytes: int) -> None:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size <= HEAD_BYTES + tail_bytes:
+                self._take(file.read(), is_begun=True)
+                return
+            self.is_all_read = False
+            self._take(file.read(HEAD_BYTES), is_begun=True)
+            file.seek(size - tail_bytes)
+            self._take(file.read(), is_begun=False)
+
+    def _take(self, held: bytes, *, is_begun: bool) -> None:
+        """Whole lines only; of steps the last ones, since they are most of a log and say the same."""
+        lines = held.split(b"\n")[0 if is_begun else 1 : -1]
+        steps = [number for number, line in enumerate(lines) if _STEP in line]
+        passed = set(steps[:-KEPT_STEPS])
+        for record in self._parsed(line for number, line in enumerate(lines) if number not in passed):
+            self.records.append(record)
+
+    def _parsed(self, lines: Iterator[bytes]) -> Iterator[Record]:
+        for line in lines:
+            try:
+                yield from_line(line)
+            except ValueError:
+                self._damaged += bool(line)
+
+
+def sizes_of(run: Path) -> Sizes:
+    """What a run takes on disk."""
+    layout = RunLayout(run)
+    checkpoints, data = _size(layout.checkpoints), _size(run / "data")
+    return Sizes(checkpoints=checkpoints, data=data, rest=_size(run) - checkpoints - data)
+
+
+def _size(folder: Path) -> int:
+    """Bytes of all files below; links are not followed, and what goes away meanwhile does not count."""
+    whole = 0
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                whole += (
+                    _size(Path(entry.path))
+                    if entry.is_dir(follow_symlinks=False)
+                    else entry.stat(follow_symlinks=False).st_size
+                )
+    except OSError:
+        return whole
+    return whole

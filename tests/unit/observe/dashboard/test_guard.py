@@ -1,0 +1,104 @@
+"""Who may look: tokens, cookies, names of hosts."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.unit.observe.dashboard.serving import DEADLINE_S, Run, Served, serving
+
+from tandem.errors import TandemError
+from tandem.observe.dashboard.guard import Token, read_token
+
+TOKEN = "correct-horse-battery"
+
+
+@pytest.fixture(scope="module")
+def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    run = Run(tmp_path_factory.mktemp("runs") / "secret")
+    with serving([run.folder], token=TOKEN, is_local=False) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serving([tmp_path_factory.mktemp("runs")]) as server:
+        yield server
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/api/runs", "/api/runs/secret/stream", "/assets/dashboard.js", "/metrics", "/nowhere"]
+)
+def test_without_the_token_nothing_is_told(closed: Served, path: str) -> None:
+    assert closed.error(path)[0] == 401
+    for wrong in ("", "x", TOKEN[:-1], TOKEN + "x", "ä"):
+        assert closed.client.get(path, params={"token": wrong}).status_code == 403
+    assert closed.error(path, headers=bearer("wrong"))[0] == 403
+    assert closed.error(path, headers={"Cookie": f"{Token.of(TOKEN).cookie}=wrong"})[0] == 403
+
+
+def test_whoever_watches_over_the_server_needs_no_token(closed: Served) -> None:
+    assert closed.client.get("/healthz").json() == {"status": "ok"}
+
+
+def test_the_token_opens_as_a_header(closed: Served) -> None:
+    assert closed.client.get("/api/runs", headers=bearer(TOKEN)).json()["runs"][0]["key"] == "secret"
+    assert "tandem_step" in closed.client.get("/metrics", headers=bearer(TOKEN)).text
+
+
+def test_the_token_in_an_address_becomes_a_cookie_and_leaves_the_address(closed: Served) -> None:
+    with httpx.Client(base_url=closed.client.base_url, timeout=DEADLINE_S) as browser:
+        answer = browser.get(f"/compare?runs=a%2Cb&token={TOKEN}&against=time")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/compare?runs=a%2Cb&against=time")
+        cookie = answer.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=strict" in cookie
+        assert browser.get("/").status_code == 200
+        assert browser.get("/api/runs").status_code == 200
+
+
+def test_the_way_back_never_leads_to_another_host(closed: Served) -> None:
+    answer = httpx.get(f"{closed.client.base_url}//evil.example/?token={TOKEN}", timeout=DEADLINE_S)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/evil.example/")
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:80", "localhost.evil.example", "10.0.0.1", "", "127.0.0.1.evil.example"],
+)
+def test_a_foreign_name_that_leads_here_is_refused(local: Served, host: str) -> None:
+    status, sentence = local.error("/api/runs", headers={"Host": host})
+    assert status == 403
+    assert "localhost only" in sentence
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:6007", "127.0.0.1:6007", "127.0.0.2", "[::1]:6007", "tandem.localhost"]
+)
+def test_names_of_this_machine_are_answered(local: Served, host: str) -> None:
+    assert local.client.get("/api/runs", headers={"Host": host}).status_code == 200
+
+
+def test_a_token_is_read_from_the_first_line_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text(f"{TOKEN}\nsecond line\n", encoding="utf-8")
+    assert read_token(path) == TOKEN
+    assert Token.of(TOKEN).fits(read_token(path))
+
+
+@pytest.mark.parametrize("text", ["", "short", "two words of many letters", "ä" * 20, "\n" + TOKEN])
+def test_what_is_no_token_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "token"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(TandemError, match="is no token: write at least 16"):
+        read_token(path)
+
+
+def test_a_token_that_is_made_is_long_and_new_each_time() -> None:
+    made = {read_token(None) for _ in range(10)}
+    assert len(made) == 10
+    assert min(map(len, made)) >= 32
