@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -147,7 +148,7 @@ def test_every_part_shows_its_figures_without_complaint_and_asks_nobody_else(
             shown.at(f"#panel-{tab} [data-name={name}]").scroll_into_view_if_needed()
             shown.wait_until(lambda name=name: shown.shown().get(name, {}).get("marks", 0) > 0)
         assert all(each["text"] for each in shown.shown().values())
-    expect(shown.at("#panel-hosts tbody tr")).to_have_count(2)
+    expect(shown.at("#panel-hosts .host")).to_have_count(2)
     shown.at("#tab-answers").click()
     expect(shown.at(".question")).to_have_count(11)
     assert all(url.startswith((server.address, "data:")) for url in shown.requests)
@@ -184,6 +185,41 @@ def test_looking_closely_at_a_timeline_moves_all_of_them_and_is_finer(shown: Ope
     shown.at("#panel-hosts [data-name=network]").get_by_label("Whole run").click()
     shown.wait_until(lambda: shown.shown()["gpus"]["range"][1] > before["range"][1])
     shown.wait_until(lambda: shown.shown()["network"]["range"] == shown.shown()["gpus"]["range"])
+
+
+def test_a_zoom_stays_within_the_run_and_shows_a_few_points_at_least(shown: Opened) -> None:
+    shown.at("#tab-learning").click()
+    shown.wait_until(lambda: "losses" in shown.shown())
+    whole, losses = shown.shown()["losses"]["range"], shown.at("#panel-learning [data-name=losses]")
+    for name in ("Zoom out", "Earlier", "Later"):
+        losses.get_by_label(name).click()
+        expect(losses.get_by_label("Whole run")).to_be_hidden()
+        shown.wait_until(lambda: shown.shown()["losses"]["range"][0] == pytest.approx(whole[0], abs=5))
+        assert shown.shown()["losses"]["range"][1] >= whole[1]  # steps of tests before may still come
+    losses.get_by_label("Zoom in").click()
+    for _ in range(4):
+        losses.get_by_label("Earlier").click()
+    shown.wait_until(lambda: 0 < shown.shown()["losses"]["range"][0] < 20)
+    for _ in range(30):
+        losses.get_by_label("Zoom in").click()
+    shown.wait_until(lambda: shown.shown()["losses"]["points"] >= 3)
+    losses.get_by_label("Zoom out").click()
+    expect(losses.get_by_label("Whole run")).to_be_visible()
+    for _ in range(30):
+        losses.get_by_label("Zoom out").click()
+    expect(losses.get_by_label("Whole run")).to_be_hidden()
+
+
+def test_a_host_is_one_line_that_opens_and_stays_open(shown: Opened, runs: Runs) -> None:
+    shown.at("#tab-hosts").click()
+    host = shown.at(".host").first
+    expect(host.locator(".gpus")).to_contain_text("% busy")
+    host.locator("summary").click()
+    expect(host.locator(".devices p").first).to_be_visible()
+    runs.day.advance(100)
+    expect(shown.at("#way")).to_contain_text(f"step {runs.day.second:,} of")
+    expect(host.locator(".devices p").first).to_be_visible()
+    host.locator("summary").click()
 
 
 def test_dragging_zooms_and_a_double_click_goes_back(shown: Opened) -> None:
@@ -272,6 +308,42 @@ def test_a_run_that_is_not_there_yet_is_shown_when_it_comes(
     story.write_log(runs.folder / "later", [story.Teller().tell(story.started())])
     expect(page.at("#equipment")).to_contain_text("2 ranks")
     expect(page.at("#connection")).to_be_hidden()
+    page.close()
+
+
+def test_a_run_that_is_deleted_is_called_gone_and_listed_no_more(
+    browser: Browser, server: Served, runs: Runs
+) -> None:
+    story.write_log(runs.folder / "doomed", list(story.training(story.Teller(), steps=20)))
+    page = opened(browser, f"{server.address}/run/doomed")
+    expect(page.at("#way")).to_contain_text("step 20 of")
+    expect(page.at("#runs option[value=doomed]")).to_have_count(1)
+    shutil.rmtree(runs.folder / "doomed")
+    expect(page.at("#status")).to_contain_text("the log is gone")
+    expect(page.page).to_have_title(re.compile("⚠ gone · doomed"))
+    expect(page.at("#runs option[value=doomed]")).to_have_count(0)
+    page.close()
+
+
+def test_a_name_that_is_no_text_is_no_run(browser: Browser, server: Served) -> None:
+    page = opened(browser, f"{server.address}/run/%E0%A4")
+    expect(page.at("#connection")).to_contain_text("There is no run of this name here now")
+    expect(page.page).to_have_title(re.compile("⚠ no such run"))
+    page.close()
+
+
+def test_the_list_of_runs_stands_in_columns_and_marks_what_is_damaged(
+    browser: Browser, server: Served, runs: Runs
+) -> None:
+    (runs.folder / "damaged" / "log").mkdir(parents=True)
+    page = opened(browser, f"{server.address}/")
+    expect(page.at("#list a[href='/run/damaged']")).to_be_visible()
+    row = page.at("#list li").filter(has=page.at("a[href='/run/damaged']"))
+    expect(row.locator(".symbol")).not_to_have_text("●")
+    for part in ("a", ".status", ".progress", ".way", ".scores"):
+        boxes = [each.bounding_box() for each in page.at(f"#list li > {part}").all()]
+        assert len({round(box["x"]) for box in boxes if box is not None}) == 1
+    shutil.rmtree(runs.folder / "damaged")
     page.close()
 
 
@@ -375,7 +447,7 @@ def test_a_real_run_is_followed_through_its_death_and_its_resumption(
         checkpoints = runs.folder / "live" / "checkpoints"
         page.wait_until(lambda: any(checkpoints.glob("step-????????/manifest.json")))
         assert page.complaints == []
-    expect(page.at("#status")).to_have_attribute("data-doing", "silent")
+    expect(page.at("#status")).to_have_attribute("data-doing", "lost")
     died = _step(page)
     with _tandem(runs.folder, "resume", "live", *how, "1"):
         expect(page.at("#status")).to_have_attribute("data-doing", "training")

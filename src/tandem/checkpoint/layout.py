@@ -1,5 +1,6 @@
 """Which folder and file of a checkpoint is called what, and what may lie beside a checkpoint."""
 
+import os
 import re
 import shutil
 from contextlib import suppress
@@ -15,6 +16,7 @@ __all__ = [
     "MODEL",
     "OPTIMIZER",
     "RECIPE",
+    "REMOVED",
     "STATE",
     "VERSION",
     "clear_leftovers",
@@ -45,6 +47,7 @@ REJECTED = "rejected"
 _STEP = re.compile(r"step-(\d{8,})(?:\.old)?")
 _SET_ASIDE = re.compile(rf"step-(\d{{8,}})\.{REJECTED}(?:-\d+)?")
 _LEFTOVER = re.compile(r"(step-\d{8,})\.(?:partial|lock|old)")
+_HALF = re.compile(rf"step-\d{{8,}}\.(partial|{REMOVED})")
 
 
 def step_folder(checkpoints: Path, step: int) -> Path:
@@ -77,34 +80,39 @@ def set_aside(folder: Path) -> None:
     folder.rename(target)
 
 
-def remove(folder: Path) -> None:
-    """Delete a checkpoint; a reader, or a crash, sees all of it or nothing."""
+def remove(folder: Path) -> str:
+    """Delete a checkpoint; a reader, or a crash, sees all of it or nothing. Returns why some of its files are left."""
     doomed = beside(folder, REMOVED)
-    shutil.rmtree(doomed, ignore_errors=True)
+    _delete(doomed)
     folder.rename(doomed)
     # What a disk will not let go of now is deleted by a later start.
-    shutil.rmtree(doomed, ignore_errors=True)
+    return _delete(doomed)
 
 
 def leftovers(checkpoints: Path) -> list[Path]:
     """Folders that a killed writer left half-written, or a killed remover half-deleted; some may still be written."""
-    ends = (".partial", f".{REMOVED}")
-    return [
-        checkpoints / name
-        for name in sorted(_names(checkpoints))
-        if name.endswith(ends) and re.match(r"step-\d{8,}\.", name)
-    ]
+    return [checkpoints / name for name in sorted(_names(checkpoints)) if _HALF.fullmatch(name)]
 
 
 def clear_leftovers(checkpoints: Path) -> None:
     """Delete what a kill or a full disk left half-written; leaves alone what another process is writing."""
     for name in _names(checkpoints):
-        if name.endswith(f".{REMOVED}"):
-            shutil.rmtree(checkpoints / name, ignore_errors=True)
+        if (half := _HALF.fullmatch(name)) and half[1] == REMOVED:
+            _delete(checkpoints / name)
         elif leftover := _LEFTOVER.fullmatch(name):
             # Busy, or on a disk that refuses: neither stops the run, and a later start tries again.
             with suppress(OSError, TandemError):
                 _clear(checkpoints / leftover[1])
+
+
+def _delete(folder: Path) -> str:
+    """Delete all that the disk lets go of; returns why something is left, empty where nothing is."""
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        return str(error.strerror or error) if os.path.lexists(folder) else ""
+    return ""
 
 
 def _clear(folder: Path) -> None:

@@ -2,11 +2,12 @@
 
 import os
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tandem.checkpoint.layout import clear_leftovers, leftovers, remove
+from tandem.checkpoint.layout import REMOVED, clear_leftovers, leftovers, remove
 from tandem.checkpoint.listing import (
     CheckpointInfo,
     by_bleu,
@@ -17,7 +18,7 @@ from tandem.checkpoint.listing import (
 )
 from tandem.checkpoint.retention import superfluous
 from tandem.errors import TandemError
-from tandem.lock import holding, is_held
+from tandem.lock import beside, holding, is_held
 from tandem.progress import SILENT, Progress
 from tandem.runlog.event import RunFinished
 from tandem.runlog.layout import RunLayout
@@ -48,10 +49,12 @@ class Plan:
     left_over: tuple[Path, ...]
     """Half-written folders of writers that were killed."""
     left_over_bytes: int
+    stuck: Mapping[Path, str] = field(default_factory=dict)
+    """What should have gone and is still there, or some of it is, and why."""
 
     @property
     def bytes(self) -> int:
-        """That would be free."""
+        """That would be free, or are."""
         return sum(info.bytes for info in self.goes) + self.left_over_bytes
 
 
@@ -64,19 +67,45 @@ def prune(run: Path, *, keep: int = 1, progress: Progress = SILENT) -> Plan:
     """Take away what can go, after every byte of the newest and of the best was checked; returns what went.
 
     Nobody can train in the run meanwhile. TandemError where somebody does; what went before an interrupt is gone
-    as a whole, and what did not is as it was.
+    as a whole, and what did not is as it was. What a disk does not let go of stops nothing else.
     """
     with holding(run):
         plan = _look(run, keep=keep, is_training=_is_training(run))
         if plan.refusal:
             raise TandemError(plan.refusal)
         plan = _checked(plan, keep=keep, progress=progress)
+        stuck: dict[Path, str] = {}
         with progress.bar(f"Removing from {run.name}", total=len(plan.goes), unit="checkpoints") as bar:
             for info in plan.goes:
-                remove(info.folder)
+                stuck |= _remove(info.folder)
                 bar.advance(1)
         clear_leftovers(RunLayout(run).checkpoints)
-        return plan
+        return _gone(plan, stuck)
+
+
+def _remove(folder: Path) -> dict[Path, str]:
+    """Remove a checkpoint; gives what is left of it, and why."""
+    try:
+        reason = remove(folder)
+    except OSError as error:
+        return {folder: str(error.strerror or error)}
+    return {beside(folder, REMOVED): reason} if reason else {}
+
+
+def _gone(plan: Plan, stuck: Mapping[Path, str]) -> Plan:
+    """The plan as it came true."""
+    held = {
+        folder: "a process writes there, or the disk refuses" for folder in plan.left_over if folder.exists()
+    }
+    left = tuple(folder for folder in plan.left_over if folder not in held)
+    kept = {name for folder in stuck for name in (folder, folder.with_suffix(""))}
+    return replace(
+        plan,
+        goes=tuple(info for info in plan.goes if info.folder not in kept),
+        left_over=left,
+        left_over_bytes=plan.left_over_bytes - sum(map(_size, held)),
+        stuck={**held, **stuck},
+    )
 
 
 def _look(run: Path, *, keep: int, is_training: bool) -> Plan:
@@ -155,4 +184,9 @@ def _checked(plan: Plan, *, keep: int, progress: Progress) -> Plan:
 
 
 def _size(folder: Path) -> int:
-    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir())
+    size = 0
+    for path in folder.rglob("*"):
+        # Somebody may be writing or deleting there.
+        with suppress(OSError):
+            size += 0 if path.is_dir() else path.lstat().st_size
+    return size

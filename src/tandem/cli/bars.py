@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
@@ -91,6 +91,20 @@ class Bars:
             self.console.print(
                 f"{task}{amount} ({time.monotonic() - begun:.1f} s)", highlight=False, markup=False
             )
+
+    @contextmanager
+    def share(self, task: str) -> Iterator[Callable[[float], None]]:
+        """Open a bar for work that tells which share of it, up to 1, is done."""
+        with self.bar(task, total=100, unit="%") as bar:
+            done = 0
+
+            def advance(share: float) -> None:
+                nonlocal done
+                now = max(done, int(100 * share))
+                bar.advance(now - done)
+                done = now
+
+            yield advance
 
     def say(self, text: str) -> None:
         """Print a line above the bars."""

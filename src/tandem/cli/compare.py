@@ -2,7 +2,6 @@
 
 # Imports wait until the command runs, so that --help answers at once.
 
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +14,6 @@ from tandem.errors import TandemError
 if TYPE_CHECKING:
     from tandem.observe.compare.comparison import Comparison
     from tandem.observe.series.columns import Series
-    from tandem.progress import Bar
 
 __all__ = ["CompareCommand", "compare"]
 
@@ -86,22 +84,9 @@ def _read(paths: dict[str, Path]) -> "dict[str, Series]":
     named: dict[str, Series] = {}
     with Bars() as bars:
         for name, path in paths.items():
-            with bars.bar(f"Reading {visible(name)}", total=100, unit="%") as bar:
-                named[name] = read_series(path, on_progress=_advancing(bar))
+            with bars.share(f"Reading {visible(name)}") as advance:
+                named[name] = read_series(path, on_progress=advance)
     return named
-
-
-def _advancing(bar: "Bar") -> Callable[[float], None]:
-    """Moves a bar of a hundred to the share that is done."""
-    done = 0
-
-    def advance(share: float) -> None:
-        nonlocal done
-        now = int(100 * share)
-        bar.advance(max(0, now - done))
-        done = max(done, now)
-
-    return advance
 
 
 def _show(comparison: "Comparison") -> None:

@@ -6,9 +6,11 @@ import os
 import select
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,6 +44,9 @@ ForwardTo = Annotated[
 ]
 
 LOWEST = 19
+LOOK_S = 2.0
+LAST_S = 300.0
+"""Of a tool that takes nothing any more, this process is rid so long after the run has let go of it."""
 
 
 def forward(
@@ -67,13 +72,15 @@ def forward(
     log = RunLayout(run).log
     if not log.is_dir():
         raise TandemError(f"There is no run log in {log}: check the name of the run.")
+    until = None
     if beside:
         os.nice(LOWEST)
+        until = _until_let_go(lambda: _give_up(TITLES[to]))
     with (
         _ended_by_signals() as is_left,
         forwarding_to(to, run, project=project, name=name, offline=offline) as forwarder,
     ):
-        forward_run(run, forwarder, until=_until_let_go() if beside else None, is_left=is_left)
+        forward_run(run, forwarder, until=until, is_left=is_left)
     typer.echo(f"{run} is in {TITLES[to]}, {'as far as it was read' if is_left() else 'whole'}.")
 
 
@@ -94,26 +101,41 @@ def forwarding(run: Path, tool: str) -> Iterator[list["Beside"]]:
             typer.echo(f"warning: {child.failure}", err=True)
 
 
-def _until_let_go() -> Callable[[], bool]:
-    """Whether the run that started this process has let go of it, or is gone."""
-    parent = os.getppid()
+def _until_let_go(give_up: Callable[[], None], *, last_s: float = LAST_S) -> Callable[[], bool]:
+    """Whether the run that started this process has let go of it, or is gone; `give_up` comes some time after that."""
+    parent, stream, let_go = os.getppid(), sys.stdin.fileno(), Event()
 
-    def is_let_go() -> bool:
-        readable, _, _ = select.select([sys.stdin], [], [], 0)
-        return (bool(readable) and not os.read(sys.stdin.fileno(), 4096)) or os.getppid() != parent
+    def watch() -> None:
+        # In a thread of its own: a tool that hangs never asks.
+        while os.getppid() == parent:
+            readable, _, _ = select.select([stream], [], [], LOOK_S)
+            if readable and not os.read(stream, 4096):
+                break
+        let_go.set()
+        time.sleep(last_s)
+        give_up()
 
-    return is_let_go
+    Thread(target=watch, daemon=True).start()
+    return let_go.is_set
+
+
+def _give_up(title: str) -> None:
+    typer.echo(
+        f"error: {title} did not take the rest within {LAST_S:.0f} s: the same command goes on.", err=True
+    )
+    os._exit(1)
 
 
 @contextmanager
 def _ended_by_signals() -> Iterator[Callable[[], bool]]:
-    """Inside the block the first signal only sets the flag that is given; Ctrl-C after it ends the process."""
+    """Inside the block the first signal only sets the flag that is given; the next one ends the process."""
     got: list[int] = []
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def note(number: int, _frame: FrameType | None) -> None:
         got.append(number)
-        signal.signal(signal.SIGINT, before[signal.SIGINT])
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
     for number in before:
         signal.signal(number, note)

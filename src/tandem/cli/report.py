@@ -2,6 +2,7 @@
 
 # Imports wait until the command runs, so that --help answers at once.
 
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 if TYPE_CHECKING:
+    from tandem.observe.finding import Question
     from tandem.observe.report.gather import Report
 
 __all__ = ["ReportCommand", "report"]
@@ -48,7 +50,10 @@ def _completed(words: list[str]) -> list[str]:
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="The run's folder.")],
+    run: Annotated[
+        Path | None,
+        typer.Argument(help="The run's folder; not needed where only a question is to be explained."),
+    ] = None,
     *,
     html: Annotated[
         str | None,
@@ -70,40 +75,45 @@ def report(
         str | None,
         typer.Option(
             metavar="QUESTION",
-            help="Show one answer with its definitions and how it is judged, as `network`; a wrong name lists all.",
+            help="Show one answer with its definitions and how it is judged, by the question's name or number, as "
+            "`network`; a wrong name lists all.",
         ),
     ] = None,
 ) -> None:
     """Answer the eleven questions about a run from its log: how long, how well, what held it up, what to do."""
-    from tandem.observe.report.files import document_text, write_text
+    from tandem.observe.report.files import document_text
     from tandem.observe.report.html import report_page
     from tandem.observe.report.markdown import report_markdown
     from tandem.observe.verdicts.sections import question_of
-    from tandem.observe.visible import visible
     from tandem.runlog.layout import RunLayout
 
     asked = None if explain is None else question_of(explain)
+    is_shown = (html, as_json, markdown) == (None, None, None)
+    if run is None:
+        _define(asked if is_shown else None)
+        return
     told = _read(run)
-    wrote: list[str] = []
-
-    def put(place: str, content: bytes) -> None:
-        if place == TO_TERMINAL:
-            typer.echo(content, nl=False)
-        else:
-            write_text(Path(place), content)
-            wrote.append(place)
-
-    if as_json is not None:
-        put(as_json or TO_TERMINAL, document_text(told).encode())
-    if markdown is not None:
-        put(markdown or TO_TERMINAL, report_markdown(told).encode())
-    if html is not None:
-        put(html or str(RunLayout(run).report / "report.html"), report_page(told))
+    _put(as_json, TO_TERMINAL, lambda: document_text(told).encode())
+    _put(markdown, TO_TERMINAL, lambda: report_markdown(told).encode())
+    _put(html, str(RunLayout(run).report / "report.html"), lambda: report_page(told))
     if asked is not None:
         _explain(told, asked.number)
-    elif html is None and as_json is None and markdown is None:
+    elif is_shown:
         _show(told)
-    for place in wrote:
+
+
+def _put(place: str | None, usual: str, content: Callable[[], bytes]) -> None:
+    """Write one form of the report where it was asked for."""
+    from tandem.observe.report.files import write_text
+    from tandem.observe.visible import visible
+
+    if place is None:
+        return
+    place = place or usual
+    if place == TO_TERMINAL:
+        typer.echo(content(), nl=False)
+    else:
+        write_text(Path(place), content())
         typer.echo(f"wrote {visible(place)}", err=True)
 
 
@@ -112,15 +122,7 @@ def _read(run: Path) -> "Report":
     from tandem.observe.report.gather import read_report
     from tandem.observe.visible import visible
 
-    with Bars() as bars, bars.bar(f"Reading {visible(run.name)}", total=100, unit="%") as bar:
-        done = 0
-
-        def advance(share: float) -> None:
-            nonlocal done
-            now = int(100 * share)
-            bar.advance(max(0, now - done))
-            done = max(done, now)
-
+    with Bars() as bars, bars.share(f"Reading {visible(run.name)}") as advance:
         return read_report(run, on_progress=advance)
 
 
@@ -130,6 +132,17 @@ def _show(told: "Report") -> None:
     from tandem.observe.report.terminal import render_report
 
     render_report(told, Console(highlight=False))
+
+
+def _define(asked: "Question | None") -> None:
+    """Explain a question without a run, which anything else needs."""
+    from rich.console import Console
+
+    from tandem.observe.report.terminal import render_question
+
+    if asked is None:
+        raise typer.BadParameter("Name the folder of a run.", param_hint="RUN")
+    render_question(asked, Console(highlight=False))
 
 
 def _explain(told: "Report", number: int) -> None:

@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -58,7 +59,7 @@ def list_runs(
     from tandem.observe.listing import find_runs, list_run
 
     found: list[Listed] = []
-    paths = find_runs(folder)
+    paths = find_runs(folder) if as_json else _found(folder)
     console = Console(file=sys.stderr, quiet=not sys.stderr.isatty())
     with Bars(console) as bars, bars.bar("Looking at runs", total=len(paths), unit="runs") as bar:
         for path in paths:
@@ -68,8 +69,6 @@ def list_runs(
     if as_json:
         typer.echo(json.dumps([_as_json(each) for each in found], indent=1))
         return
-    if not found:
-        raise TandemError(f"There is no run in {folder}: name the folder that runs are in.")
     # What reads a pipe wants whole lines; a person's terminal is as wide as it is.
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     console.print(_table(found))
@@ -96,19 +95,24 @@ def prune_runs(
     """Free room: remove checkpoints of runs that are not being trained, never the newest whole one nor the best."""
     from tandem.checkpoint.prune import plan_pruning
     from tandem.cli.bars import Bars
-    from tandem.observe.listing import find_runs
     from tandem.observe.numbers import megabytes
     from tandem.observe.visible import visible
 
-    paths = list(dict.fromkeys(path for named in runs or [RUNS] for path in find_runs(named)))
-    freed = 0
+    paths = list(dict.fromkeys(path for named in runs or [RUNS] for path in _found(named)))
+    freed, troubles = 0, 0
     with Bars() as bars:
         for path in paths:
-            plan = plan_pruning(path, keep=keep)
-            if really and plan.bytes:
-                plan = _prune(path, keep, bars)
-            freed += plan.bytes
-            for line in _told(plan, is_gone=really):
+            try:
+                plan = _prune(path, keep, bars) if really else plan_pruning(path, keep=keep)
+                lines = _told(plan, is_gone=really)
+            except OSError as error:
+                # Others can still be freed.
+                lines = [f"{path}", f"  left alone: {error}"]
+                troubles += 1
+            else:
+                freed += plan.bytes
+                troubles += len(plan.stuck)
+            for line in lines:
                 typer.echo(visible(line))
     if really:
         typer.echo(f"{megabytes(freed)} are free now.")
@@ -116,18 +120,32 @@ def prune_runs(
         typer.echo(f"{megabytes(freed)} would be free: add --really to remove them.")
     else:
         typer.echo("There is nothing to remove.")
+    if troubles:
+        raise TandemError(
+            "Not all could be removed, as said above: check your rights there, and prune again."
+        )
+
+
+def _found(folder: Path) -> list[Path]:
+    from tandem.observe.listing import find_runs
+
+    found = find_runs(folder)
+    if not found:
+        raise TandemError(f"There is no run in {folder}: name the folder that runs are in.")
+    return found
 
 
 def _prune(path: Path, keep: int, bars: "Bars") -> "Plan":
     from tandem.checkpoint.prune import plan_pruning, prune
 
+    plan = plan_pruning(path, keep=keep)
+    if not plan.goes and not plan.left_over:
+        return plan
     try:
         return prune(path, keep=keep, progress=bars)
     except TandemError as error:
         # Others can still be freed.
-        return replace(
-            plan_pruning(path, keep=keep), refusal=str(error), goes=(), left_over=(), left_over_bytes=0
-        )
+        return replace(plan, refusal=str(error), goes=(), left_over=(), left_over_bytes=0)
 
 
 def _told(plan: "Plan", *, is_gone: bool) -> list[str]:
@@ -139,16 +157,17 @@ def _told(plan: "Plan", *, is_gone: bool) -> list[str]:
         return [*lines, f"  left alone: {plan.refusal}"]
     word = "removed" if is_gone else "would go"
     lines += [f"  {word:<9} {info.folder.name}  {megabytes(info.bytes)}{_scores(info)}" for info in plan.goes]
-    lines += [f"  {word:<9} {folder.name}  (left by a process that was killed)" for folder in plan.left_over]
+    lines += [f"  {word:<9} {folder.name}  (half-written or half-deleted)" for folder in plan.left_over]
+    lines += [f"  not gone  {folder.name}  ({reason})" for folder, reason in plan.stuck.items()]
     lines += [
         f"  stays     {info.folder.name}  {megabytes(info.bytes)}{_scores(info)}" for info in plan.stays
     ]
     lines += [
         f"  damaged   {info.folder.name}  {megabytes(info.bytes)}  (not touched)" for info in plan.damaged
     ]
-    data = sizes_of(plan.run).data
-    if data:
-        lines.append(f"  also here: prepared data of {megabytes(data)}, which is not touched")
+    with suppress(OSError):
+        data = sizes_of(plan.run).data
+        lines += [f"  also here: prepared data of {megabytes(data)}, which is not touched"] if data else []
     return lines
 
 
@@ -246,7 +265,9 @@ def _table(found: "Sequence[Listed]") -> "Table":
 
 
 def _progress(each: "Listed") -> str:
-    done = f"{each.share:.0%} " if each.share is not None else ""
+    from tandem.observe.watch.progress import share_text
+
+    done = f"{share_text(each.share)} " if each.share is not None else ""
     return f"{done}{each.text}"
 
 

@@ -69,14 +69,15 @@ def train_here(recipe: "Recipe", run: Path, how: How) -> "WatchState":
     from tandem.runlog.writer import open_host_log
 
     console = Console(highlight=False, soft_wrap=True)
-    with holding(run), ExitStack() as after:
+    # Whatever the run is forwarded to takes the rest when others may go on with the run already.
+    with ExitStack() as outside, holding(run), ExitStack() as after:
         log = open_host_log(run, platform.node())
         reason = "interrupted"
         beside: list[Sink] = []
 
         def begin() -> None:
             after.enter_context(reporting(recipe, run))
-            beside.extend(after.enter_context(forwarding(run, how.forward)))
+            beside.extend(outside.enter_context(forwarding(run, how.forward)))
 
         story = _Story(log=log, recipe=recipe, on_begin=begin)
         try:

@@ -24,7 +24,7 @@ def watch(
     """Show a run live: progress, loss, speed, hosts, evaluations, samples, warnings; Ctrl-C leaves it alone."""
     from rich.console import Console
 
-    from tandem.observe.watch import follow_run, look_at_run
+    from tandem.observe.watch import can_draw, follow_run, look_at_run
     from tandem.runlog.layout import RunLayout
 
     log = RunLayout(run).log
@@ -32,7 +32,7 @@ def watch(
         raise TandemError(f"There is no run log in {log}: check the name of the run.")
     console = Console(highlight=False)
     with _left_by_ctrl_c():
-        if plain or not console.is_terminal:
+        if plain or not can_draw(console):
             follow_run(run, console=console, plain=True)
         else:
             look_at_run(run, console=console)

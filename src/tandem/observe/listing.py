@@ -3,17 +3,16 @@
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from operator import attrgetter
 from pathlib import Path
 
 from tandem.errors import TandemError
-from tandem.lock import is_held
-from tandem.observe.numbers import count, share
-from tandem.observe.watch.progress import is_silent
+from tandem.observe.numbers import count
+from tandem.observe.watch.life import life_of, word_of
+from tandem.observe.watch.progress import Progress, progress_of, status, way_of
 from tandem.observe.watch.state import WatchState
-from tandem.runlog.event import RunImported
 from tandem.runlog.layout import RunLayout
 from tandem.runlog.record import Record, from_line
 
@@ -22,13 +21,8 @@ __all__ = ["Best", "Listed", "Sizes", "find_runs", "list_run", "sizes_of"]
 HEAD_BYTES = 256 << 10
 TAIL_BYTES = 4 << 20
 """Of the leader's log; of logs of hosts the former."""
-LOST_S = 600.0
-"""A run that nobody holds and that says nothing for so long is lost."""
-NANO = 1_000_000_000
-STOPPED = ("asked to stop", "stopped by", "interrupted")
-FAILED = "failed"
 PARTS = ("log", "checkpoints", "recipe.yaml")
-"""What makes a folder a run; one of them is enough, for others may be lost."""
+"""What may be left of a run, or be there before all else of it."""
 KEPT_STEPS = 50
 """Of each piece that is read: the pace of a run is that of its last steps."""
 _STEP = b'"event":"StepFinished"'
@@ -65,11 +59,15 @@ class Listed:
     folder: Path
     state: str
     """What it does, or `finished`, `stopped`, `failed`, `silent`, `lost`, `imported`, `damaged`."""
+    status: str
+    """The same in words."""
     step: int
     share: float | None
     """Of the way to the stop rule that comes first; None before training starts, and of imported runs."""
+    way: str
+    """The same in words."""
     text: str
-    """The same in words; of an end, why."""
+    """Of a run that ended why, else the same."""
     best_loss: Best | None
     best_bleu: Best | None
     is_all_read: bool
@@ -85,29 +83,32 @@ def find_runs(folder: Path) -> list[Path]:
     """The folder itself where it is a run, else the runs in it, by name."""
     if not folder.is_dir():
         raise TandemError(f"There is no folder {folder}: check the path.")
-    if _is_run(folder):
+    if _has_traces(folder):
         return [folder]
-    return sorted(path for path in folder.iterdir() if path.is_dir() and _is_run(path))
+    inside = sorted(path for path in folder.iterdir() if path.is_dir() and _is_run(path))
+    # A folder of runs may hold a recipe too, or a folder that only has the name of a part.
+    return [folder] if _is_run(folder) and not any(map(_has_traces, inside)) else inside
 
 
 def list_run(run: Path, *, now_ns: int | None = None) -> Listed:
     """Where a run stands; whatever is wrong with it is told, not raised."""
-    ends = _Ends(run)
+    ends, now_ns = _Ends(run), time.time_ns() if now_ns is None else now_ns
     state = WatchState(run=run.resolve().name)
-    imported = False
     for record in ends.records:
         state.apply(record)
-        imported = imported or isinstance(record.event, RunImported)
     evaluations = list(state.evaluations)
     losses = [(each.valid_loss, each.step) for each in evaluations if each.valid_loss is not None]
     scores = [(each.bleu, each.step) for each in evaluations if each.bleu is not None]
-    found = _state(run, state, now_ns=time.time_ns() if now_ns is None else now_ns, imported=imported)
+    life, progress = life_of(state, folder=run, now_ns=now_ns), _progress(state)
+    way = way_of(state, progress)
     return Listed(
         folder=run,
-        state="damaged" if ends.trouble and not ends.records else found,
+        state="damaged" if ends.trouble and not ends.records else word_of(state, life),
+        status=status(state, life=life, now_ns=now_ns),
         step=state.step,
-        share=None if imported else _share(state),
-        text=state.ended or _text(state),
+        share=None if progress is None else progress.share,
+        way=way,
+        text=state.ended or way,
         best_loss=_best([(-value, step) for value, step in losses if isfinite(value)], sign=-1),
         best_bleu=_best([each for each in scores if isfinite(each[0])], sign=1),
         is_all_read=ends.is_all_read,
@@ -117,41 +118,26 @@ def list_run(run: Path, *, now_ns: int | None = None) -> Listed:
     )
 
 
+def _has_traces(folder: Path) -> bool:
+    """Whether a run has left something there."""
+    layout = RunLayout(folder)
+    return any(layout.log.glob("*.jsonl")) or any(layout.checkpoints.glob("step-*"))
+
+
 def _is_run(folder: Path) -> bool:
     has = [name for name in PARTS if (folder / name).exists()]
     # Prepared data has a recipe too.
     return bool(has) and (has != ["recipe.yaml"] or not (folder / "card.json").exists())
 
 
-def _state(run: Path, state: WatchState, *, now_ns: int, imported: bool) -> str:
-    if imported:
-        return "imported"
-    if state.doing == "finished":
-        if state.ended.startswith(STOPPED):
-            return "stopped"
-        return "failed" if state.ended.startswith(FAILED) else "finished"
-    if not is_silent(state, now_ns=now_ns):
-        return state.doing
-    is_lost = now_ns - state.last_time_ns > LOST_S * NANO and not is_held(run)
-    return "lost" if is_lost else "silent"
-
-
-def _share(state: WatchState) -> float | None:
-    """Of the rules that count steps or tokens; tokens are taken to be as many in every step."""
+def _progress(state: WatchState) -> Progress | None:
+    """By the rules that count steps or tokens: of most steps nothing was read, so that all are taken to be alike."""
     started = state.started
     if started is None:
         return None
-    shares = [share(state.step, started.max_steps)]
-    if started.max_tokens:
-        tokens = started.tokens + (state.step - started.step) * started.target_tokens_per_update
-        shares.append(tokens / started.max_tokens)
-    return min(1.0, max(shares))
-
-
-def _text(state: WatchState) -> str:
-    if state.started is None or not state.started.max_steps:
-        return f"step {count(state.step)}" if state.step else "no step yet"
-    return f"step {count(state.step)} of {count(state.started.max_steps)}"
+    state.tokens = started.tokens + (state.step - started.step) * started.target_tokens_per_update
+    state.started = replace(started, max_minutes=0.0)
+    return progress_of(state, life="at work")
 
 
 def _best(found: list[tuple[float, int]], *, sign: int) -> Best | None:

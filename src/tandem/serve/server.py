@@ -1,15 +1,12 @@
 """The server's process: a port, an orderly end."""
 
 import asyncio
-import signal
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable
 
-import uvicorn
 from starlette.applications import Starlette
 
+from tandem.port import Server
 from tandem.serve.app import Service
 
 __all__ = ["Drain", "serve_app"]
@@ -23,23 +20,13 @@ SPARE_S = 5.0
 BACKLOG = 1_024
 
 
-class Drain(uvicorn.Server):
-    """Ends on SIGTERM or Ctrl-C: takes no new connections, answers what was taken on, and is done."""
+class Drain(Server):
+    """Ends in order: takes no new connections, answers what was taken on, and is done."""
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
-        super().__init__(config)
+    def __init__(self, app: Starlette, service: Service, *, deadline_s: float) -> None:
+        grace_s = round(deadline_s + SPARE_S)
+        super().__init__(app, lifespan="on", backlog=BACKLOG, timeout_graceful_shutdown=grace_s)
         self._service = service
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Ask for the end on a signal; those that come later, up to the end of the process, change nothing."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self.handle_exit)
-        yield
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002  (uvicorn's)
-        """End in order, however often it is asked."""
-        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End in order: every answer from now on says that its connection is over."""
@@ -64,26 +51,4 @@ def serve_app(
 
     The process is to end then: signals stay without effect.
     """
-    config = uvicorn.Config(
-        app,
-        http="h11",
-        ws="none",
-        loop="asyncio",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        backlog=BACKLOG,
-        timeout_graceful_shutdown=round(deadline_s + SPARE_S),
-    )
-    server = Drain(config, service)
-
-    async def run() -> None:
-        serving = asyncio.create_task(server.serve(sockets=[bound]))
-        while not server.started and not serving.done():
-            await asyncio.sleep(0.01)
-        if server.started:
-            on_start()
-        await serving
-
-    asyncio.run(run())
+    Drain(app, service, deadline_s=deadline_s).serve_on(bound, on_start=on_start)

@@ -1,5 +1,6 @@
 """Freeing room: what goes, what never does, and what an interrupt leaves."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ from tests.unit.observe.story import Teller, finished, training, write_log
 
 from tandem.artefact import building
 from tandem.checkpoint import prune as module
-from tandem.checkpoint.layout import KIND, VERSION, remove, step_folder
+from tandem.checkpoint.layout import KIND, VERSION, remove, step_folder, step_of
 from tandem.checkpoint.listing import Scores, list_checkpoints
 from tandem.checkpoint.prune import Plan, plan_pruning, prune
 from tandem.errors import TandemError
@@ -104,12 +105,16 @@ def test_what_is_no_checkpoint_stays(run: Path, tmp_path: Path) -> None:
     (checkpoints / "notes.txt").write_text("mine")
     (checkpoints / "step-mine").mkdir()
     (checkpoints / "step-00000100.rejected").mkdir()
+    for name in ("mine.removed", "step-00000100.mine.removed", "step-1.removed"):
+        (checkpoints / name).mkdir()
+        (checkpoints / name / "precious.txt").write_text("mine")
     foreign = tmp_path / "foreign"
     shutil.copytree(step_folder(checkpoints, 100), foreign)
     (checkpoints / "step-00000050").symlink_to(foreign)
     prune(run)
     left = {path.name for path in checkpoints.iterdir()}
     assert {"notes.txt", "step-mine", "step-00000100.rejected", "step-00000050"} <= left
+    assert {"mine.removed", "step-00000100.mine.removed", "step-1.removed"} <= left
     assert (foreign / "model.safetensors").exists()
 
 
@@ -180,16 +185,57 @@ def test_what_killed_writers_left_goes_and_what_is_being_written_stays(run: Path
 
 
 def test_nobody_can_train_while_checkpoints_are_removed(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held: list[bool] = []
+    refused: list[int] = []
 
-    def watched(folder: Path) -> None:
-        held.append(beside(run, "lock").exists())
-        remove(folder)
+    def watched(folder: Path) -> str:
+        with pytest.raises(BusyError), holding(run):
+            pass
+        refused.append(step_of(folder))
+        return remove(folder)
 
     monkeypatch.setattr(module, "remove", watched)
     prune(run)
-    assert held == [True] * 3
+    assert refused == [100, 400, 500]
     assert not beside(run, "lock").exists()
+
+
+def test_what_a_disk_does_not_let_go_of_is_named_and_not_counted_as_free(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deleting = shutil.rmtree
+
+    def half(folder: Path, ignore_errors: bool = False) -> None:
+        if folder.name != "step-00000400.removed":
+            deleting(folder, ignore_errors=ignore_errors)
+        elif folder.exists() and not ignore_errors:
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr("tandem.checkpoint.layout.shutil.rmtree", half)
+    plan = prune(run)
+    left = run / "checkpoints" / "step-00000400.removed"
+    assert going(plan) == [100, 500]
+    assert plan.stuck == {left: "Operation not permitted"}
+    assert plan.bytes == sum(info.bytes for info in plan.goes)
+    again = prune(run)
+    assert (list(again.stuck), again.left_over, again.bytes) == ([left], (), 0)
+    monkeypatch.undo()
+    assert prune(run).left_over == (left,)
+    assert steps(run) == [200, 300, 600]
+
+
+def test_a_checkpoint_that_cannot_be_moved_keeps_no_other_from_going(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(folder: Path) -> str:
+        if step_of(folder) == 100:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return remove(folder)
+
+    monkeypatch.setattr(module, "remove", refused)
+    plan = prune(run)
+    assert going(plan) == [400, 500]
+    assert plan.stuck == {step_folder(run / "checkpoints", 100): "Permission denied"}
+    assert steps(run) == [100, 200, 300, 600]
 
 
 KILLED = """

@@ -27,3 +27,12 @@ def test_a_file_gets_one_line_for_each_piece_of_work() -> None:
     assert lines[0] == "a word"
     assert lines[1].startswith("cleaning [x]news: 100 pairs (")
     assert len(lines) == 2
+
+
+def test_shares_move_a_bar_forward_only() -> None:
+    output = io.StringIO()
+    console = Console(file=output, force_terminal=False, width=100)
+    with Bars(console) as bars, bars.share("reading") as advance:
+        for share in (0.2, 0.7, 0.5, 1.0):
+            advance(share)
+    assert output.getvalue().startswith("reading: 100 % (")

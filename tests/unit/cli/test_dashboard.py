@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -53,7 +54,7 @@ def test_elsewhere_than_on_this_machine_a_token_is_made_and_printed_once(tmp_pat
     with started(str(tmp_path), "--host", "0.0.0.0", "--port", "0") as (_, printed):
         address, _, token = printed.partition("?token=")
         assert len(token) >= 32
-        here = address.replace("0.0.0.0", "127.0.0.1")
+        here = f"http://127.0.0.1:{urlsplit(address).port}/"
         assert httpx.get(f"{here}api/runs").status_code == 401
         assert httpx.get(f"{here}api/runs", headers={"Authorization": f"Bearer {token}"}).json() == {
             "runs": []

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from threading import Event
 
 import pytest
 import typer
@@ -59,24 +60,51 @@ def test_training_with_a_tool_that_is_not_known_never_begins(tmp_path: Path) -> 
     assert "choose one of" in str(result.exception)
 
 
-def test_the_first_signal_is_only_noted_and_the_next_ctrl_c_is_not() -> None:
-    before = signal.getsignal(signal.SIGINT)
+@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
+def test_the_first_signal_is_only_noted_and_the_next_is_not(first: signal.Signals) -> None:
+    caught = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.getsignal(number) for number in caught]
     with _ended_by_signals() as is_left:
         assert not is_left()
-        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(first)
         assert is_left()
-        assert signal.getsignal(signal.SIGINT) is before
-    assert signal.getsignal(signal.SIGINT) is before
+        assert [signal.getsignal(number) for number in caught] == before
+    assert [signal.getsignal(number) for number in caught] == before
 
 
 def test_beside_a_run_it_ends_when_that_lets_go(monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
+    given_up = Event()
     with open(reading) as stream:  # noqa: PTH123 - a descriptor
         monkeypatch.setattr("sys.stdin", stream)
-        is_let_go = _until_let_go()
+        is_let_go = _until_let_go(given_up.set, last_s=0.0)
         assert not is_let_go()
+        assert not given_up.is_set()
         os.close(writing)
+        assert given_up.wait(60)
         assert is_let_go()
+
+
+HANGS = """
+import sys, time
+from tandem.cli import forward
+forward.LAST_S = 0.0
+is_let_go = forward._until_let_go(lambda: forward._give_up("Trackio"), last_s=0.0)
+print("hangs", flush=True)
+while True:
+    time.sleep(1)
+"""
+
+
+def test_a_tool_that_hangs_does_not_outlive_the_run_for_ever() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HANGS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"hangs\n"
+        _, said = child.communicate(timeout=60)
+    assert child.returncode == 1
+    assert said.startswith(b"error: Trackio did not take the rest")
 
 
 def test_no_tool_starts_nothing(tmp_path: Path) -> None:
@@ -105,6 +133,23 @@ def test_a_child_that_goes_well_reads_until_it_is_let_go(run: Path) -> None:
     assert not child.failure
     said = (run / "forward/wandb.txt").read_text()
     assert said.strip() == str(["forward", str(run.resolve()), "--to", "wandb", "--beside"])
+
+
+def test_a_child_that_goes_on_is_told_of_with_its_number(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(beside, "FINISH_S", 0.01)
+    child = started(run, "import time; time.sleep(600)")
+    assert child.process is not None
+    monkeypatch.setattr(beside, "start_beside", lambda _run, _tool: child)
+    try:
+        with forwarding(run, "wandb"):
+            pass
+        told = f"still being forwarded to Weights & Biases, by process {child.process.pid}: see "
+        assert told in capsys.readouterr().err
+    finally:
+        child.process.kill()
+        child.process.wait()
 
 
 def test_a_child_that_says_nothing_useful_leads_to_its_file(run: Path) -> None:

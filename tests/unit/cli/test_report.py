@@ -113,6 +113,25 @@ def test_one_question_is_explained(run: Path, tmp_path: Path) -> None:
     assert (tmp_path / "r.json").is_file()
 
 
+def test_a_question_has_a_number_too(run: Path) -> None:
+    assert told(run, "--explain", "10") == told(run, "--explain", "step_time")
+
+
+def test_without_a_run_a_question_is_only_defined() -> None:
+    shown = told("--explain", "network")
+    assert "What is this?" in shown
+    assert "How it is judged" in shown
+    assert "What it rests on" not in shown
+    assert shown == told("--explain", "5")
+
+
+@pytest.mark.parametrize("words", [[], ["--explain", "network", "--json"]])
+def test_without_a_run_there_is_nothing_to_report(words: list[str]) -> None:
+    result = CliRunner().invoke(app, ["report", *words])
+    assert result.exit_code == 2
+    assert "Name the folder of a run." in result.stderr
+
+
 def test_a_question_is_not_taken_for_the_run(run: Path) -> None:
     assert "What is this?" in told("--html", run, "--explain", "network")
     assert (run / "report" / "report.html").is_file()

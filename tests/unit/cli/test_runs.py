@@ -1,6 +1,8 @@
 """`tandem runs`: the list, the JSON, and freeing room."""
 
+import errno
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ from tests.unit.checkpoint.test_prune import save
 from tests.unit.observe.story import Teller, finished, training, write_log
 from typer.testing import CliRunner
 
+from tandem.checkpoint.prune import Plan, prune
 from tandem.cli.runs import app
 from tandem.errors import TandemError
 from tandem.observe import listing
@@ -81,6 +84,8 @@ def test_a_folder_without_runs_is_told_of(tmp_path: Path) -> None:
     with pytest.raises(TandemError, match="no run in"):
         invoke(tmp_path)
     assert listed(tmp_path) == []
+    with pytest.raises(TandemError, match="no run in"):
+        invoke("prune", tmp_path)
 
 
 def test_the_folder_is_runs_where_none_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,8 +119,44 @@ def test_a_run_that_trains_is_left_alone_and_the_others_are_freed(folder: Path) 
     assert not (folder / "second" / "checkpoints" / "step-00000100").exists()
 
 
+def refusing(name: str, reason: OSError) -> Callable[..., Plan]:
+    """Prunes, but finds that the disk refuses in one run."""
+
+    def prune_unless(run: Path, **given: Any) -> Plan:
+        if run.name == name:
+            raise reason
+        return prune(run, **given)
+
+    return prune_unless
+
+
+def test_a_run_whose_disk_refuses_keeps_no_other_from_being_freed_and_is_an_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = PermissionError(errno.EACCES, "Permission denied")
+    monkeypatch.setattr("tandem.checkpoint.prune.prune", refusing("first", error))
+    result = CliRunner().invoke(app, ["prune", str(folder), "--really"])
+    assert isinstance(result.exception, TandemError)
+    assert "left alone: [Errno 13] Permission denied" in result.stdout
+    assert "removed   step-00000100" in result.stdout
+    assert not (folder / "second" / "checkpoints" / "step-00000100").exists()
+
+
+def test_room_is_only_called_free_where_it_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tandem.checkpoint.prune.remove", lambda _folder: "Operation not permitted")
+    result = CliRunner().invoke(app, ["prune", str(folder), "--really"])
+    assert isinstance(result.exception, TandemError)
+    assert "not gone  step-00000100.removed  (Operation not permitted)" in result.stdout
+    assert "\n0 MB are free now." in result.stdout
+
+
 def test_prepared_data_is_told_of_and_stays(folder: Path) -> None:
     (folder / "first" / "data").mkdir()
     (folder / "first" / "data" / "part.bin").write_bytes(b"0" * 5_000_000)
     assert "prepared data of 5.0 MB, which is not touched" in invoke("prune", folder / "first", "--really")
     assert (folder / "first" / "data" / "part.bin").exists()
+
+
+def test_a_run_is_not_called_done_before_its_end(tmp_path: Path) -> None:
+    write_log(tmp_path / "runs" / "near", list(training(Teller(), steps=999)))
+    assert "99 % step 999 of 1,000" in invoke(tmp_path / "runs")

@@ -1,5 +1,6 @@
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
@@ -11,7 +12,8 @@ from tandem.config import load_recipe
 from tandem.data.prepared import Prepared
 from tandem.errors import TandemError
 from tandem.launch.supervisor import Supervisor
-from tandem.lock import BusyError
+from tandem.lock import BusyError, is_held
+from tandem.observe.sinks.beside import Beside
 
 
 class Told:
@@ -103,3 +105,30 @@ def test_a_call_that_never_began_leaves_the_log_of_an_old_run_as_it_was(
         train_here(recipe, tmp_path / "run", How())
     assert not list((tmp_path / "run").rglob("*.jsonl"))
     assert not (tmp_path / "run/report").exists()
+
+
+def test_what_the_run_is_forwarded_to_is_waited_for_when_others_may_go_on_with_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = load_recipe(
+        Path(__file__).parents[3] / "recipes/demo.yaml", overrides=["telemetry.report=false"]
+    ).recipe
+    run, held = tmp_path / "run", list[bool]()
+
+    @contextmanager
+    def forwarded(folder: Path, tool: str) -> Iterator[list[Beside]]:
+        assert (folder, tool) == (run, "wandb")
+        held.append(is_held(run))
+        try:
+            yield []
+        finally:
+            held.append(is_held(run))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise TandemError("There is no data.")
+
+    monkeypatch.setattr("tandem.cli.training.forwarding", forwarded)
+    monkeypatch.setattr("tandem.cli.training.make_ready", refuse)
+    with pytest.raises(TandemError, match="no data"):
+        train_here(recipe, run, How(forward="wandb", device="cpu", workers=1))
+    assert held == [True, False]

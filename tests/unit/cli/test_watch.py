@@ -38,3 +38,16 @@ def test_ctrl_c_leaves_quietly_and_gives_the_signal_back(
 def test_a_folder_without_a_log_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(TandemError, match="There is no run log in .*nowhere/log"):
         watch(tmp_path / "nowhere")
+
+
+def test_a_terminal_that_cannot_draw_gets_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    teller = Teller()
+    write_log(
+        tmp_path, [teller.tell(started()), teller.step(1), teller.tell(RunFinished(reason="completed"))]
+    )
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr("rich.console.Console.is_terminal", True)
+    watch(tmp_path)
+    assert capsys.readouterr().out.startswith("training starts")

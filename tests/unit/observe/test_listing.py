@@ -1,6 +1,10 @@
 """Where runs stand, from the ends of their logs."""
 
+import json
+import platform
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,10 +12,11 @@ import pytest
 from tests.unit.observe.story import Teller, finished, started, training, write_log
 
 from tandem.errors import TandemError
-from tandem.lock import holding
+from tandem.lock import beside, holding
 from tandem.observe import listing
 from tandem.observe.listing import find_runs, list_run
 from tandem.runlog.event import Event, RunFinished, RunImported, RunStarted
+from tandem.runlog.layout import RunLayout
 
 NANO = 1_000_000_000
 
@@ -48,16 +53,26 @@ def test_a_run_that_goes_on_is_training_with_its_progress_and_best_scores(tmp_pa
 )
 def test_a_run_that_ended_says_how(tmp_path: Path, events: tuple[Event, ...], state: str) -> None:
     told(tmp_path / "run", *events)
-    assert list_run(tmp_path / "run").state == state
+    found = list_run(tmp_path / "run")
+    assert (found.state, found.way) == (state, "step 400 of 1,000")
+    assert found.text in ("reached 400 steps", "stopped by SIGTERM", "failed: no memory")
 
 
-def test_a_run_that_says_nothing_is_silent_and_after_long_lost_unless_somebody_holds_it(
+def test_a_run_that_says_nothing_is_silent_and_lost_only_where_its_process_is_known_to_be_gone(
     tmp_path: Path,
 ) -> None:
     run = tmp_path / "run"
     last_ns = told(run)
     assert list_run(run, now_ns=last_ns + 120 * NANO).state == "silent"
-    assert list_run(run, now_ns=last_ns + 3600 * NANO).state == "lost"
+    RunLayout(run).host_log(platform.node()).touch()
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        pass
+    beside(run, "lock").write_text(json.dumps({"pid": process.pid}), encoding="utf-8")
+    found = list_run(run, now_ns=last_ns + 8 * NANO)
+    assert (found.state, found.status) == (
+        "lost",
+        "lost for 8.0 s: its process is gone without a word (was training)",
+    )
     with holding(run):
         assert list_run(run, now_ns=last_ns + 3600 * NANO).state == "silent"
 
@@ -67,7 +82,7 @@ def test_an_imported_run_is_imported(tmp_path: Path) -> None:
     imported = RunImported(tool="openseq2seq", files=(), times="steps", step_kind="mean", facts={})
     write_log(tmp_path / "run", [teller.tell(imported), *training(teller, steps=10)])
     found = list_run(tmp_path / "run")
-    assert (found.state, found.share) == ("imported", None)
+    assert (found.state, found.status, found.share, found.text) == ("imported", "imported", None, "step 10")
 
 
 def test_tokens_count_where_they_end_the_run_first(tmp_path: Path) -> None:
@@ -150,6 +165,24 @@ def test_runs_are_found_in_a_folder_and_prepared_data_is_no_run(tmp_path: Path) 
     (tmp_path / "notes.txt").write_text("x")
     assert find_runs(tmp_path) == [tmp_path / "a", tmp_path / "b"]
     assert find_runs(tmp_path / "b") == [tmp_path / "b"]
+
+
+@pytest.mark.parametrize("stray", ["log", "checkpoints", "recipe.yaml"])
+def test_runs_are_found_beside_what_only_looks_like_a_part_of_a_run(tmp_path: Path, stray: str) -> None:
+    told(tmp_path / "runs" / "one", steps=1)
+    (tmp_path / "runs" / "two" / "checkpoints" / "step-00000001").mkdir(parents=True)
+    (tmp_path / "runs" / stray).mkdir()
+    assert find_runs(tmp_path / "runs") == [tmp_path / "runs" / "one", tmp_path / "runs" / "two"]
+
+
+@pytest.mark.parametrize("part", ["log", "checkpoints", "recipe.yaml"])
+def test_a_run_that_only_begins_is_a_run(tmp_path: Path, part: str) -> None:
+    (tmp_path / "run" / part).mkdir(parents=True)
+    (tmp_path / "run" / "data").mkdir()
+    (tmp_path / "run" / "data" / "recipe.yaml").write_text("name: a\n")
+    (tmp_path / "run" / "data" / "card.json").write_text("{}")
+    assert find_runs(tmp_path / "run") == [tmp_path / "run"]
+    assert find_runs(tmp_path) == [tmp_path / "run"]
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from math import isfinite
+from typing import Literal
 
 from tandem.observe.numbers import count
 from tandem.observe.series.columns import Evaluation, Series
 from tandem.runlog.card import HeldOut
 
-__all__ = ["bleu_objection", "loss_objection", "token_objection"]
+__all__ = ["Scored", "bleu_objection", "is_measured", "loss_objection", "token_objection"]
+
+Scored = Literal["bleu", "valid_loss"]
 
 VALID = "valid"
 ENOUGH_SAMPLES = 2
@@ -41,6 +44,11 @@ def loss_objection(one: Series, other: Series) -> str:
     return _other_text(one, other)
 
 
+def is_measured(each: Evaluation, name: Scored) -> bool:
+    """Whether an evaluation looked for the value, and be it that it found no finite one."""
+    return isfinite(getattr(each, name)) or (each.sentences if name == "bleu" else each.valid_tokens) > 0
+
+
 def token_objection(one: Series, other: Series) -> str:
     """Why a token of one run is not a token of the other, as a sentence; empty where nothing speaks against it."""
     recipes = [series.recipe.get("subword") for series in (one, other)]
@@ -67,8 +75,8 @@ def _signature(series: Series) -> str:
     return "|".join(part for part in parts if not part.startswith(("version:", "v:"))) or "not told how"
 
 
-def _last(series: Series, name: str) -> Evaluation:
-    return next(each for each in reversed(series.evaluations) if isfinite(getattr(each, name)))
+def _last(series: Series, name: Scored) -> Evaluation:
+    return next(each for each in reversed(series.evaluations) if is_measured(each, name))
 
 
 def _other_text(one: Series, other: Series) -> str:

@@ -6,10 +6,11 @@ from math import isfinite
 from pathlib import Path
 
 from tandem.errors import TandemError
+from tandem.observe.compare.comparable import is_measured
 from tandem.observe.compare.differences import Differences, differences
 from tandem.observe.compare.judgement import Judgement
 from tandem.observe.compare.quality import Pairing, judge_quality, unpaired
-from tandem.observe.compare.repeats import Repeats, find_repeats, judge_recipes, seed_note
+from tandem.observe.compare.repeats import Repeats, find_repeats, has_ended, judge_recipes, seed_note
 from tandem.observe.compare.speed import judge_speed
 from tandem.observe.numbers import count
 from tandem.observe.report.summary import headline, notes
@@ -54,21 +55,33 @@ def compare_runs(named: Mapping[str, Series], *, pairing: Pairing = unpaired) ->
         headlines=tuple(headline(series) for series in named.values()),
         notes=tuple(_notes(named, repeats)),
         repeats=repeats,
-        judgements=(*judge_recipes(repeats, judged), *judged),
+        judgements=(*judge_recipes(named, repeats, judged), *judged),
         differences=differences(named),
     )
 
 
 def _notes(named: Mapping[str, Series], repeats: Sequence[Repeats]) -> Iterator[str]:
-    yield seed_note(repeats)
+    yield seed_note(repeats, named)
     doubled = [name for group in repeats for name in group.same_seed]
     if doubled and len(repeats) > 1:
         yield f"{', '.join(doubled)}: the same recipe and seed as another run, so not counted among the seeds."
     for name, series in named.items():
-        if series.imported is None and not series.ended and not series.is_closed:
+        if not has_ended(series):
             yield f"{name} has not ended: it is going on, or was killed, and its last values are of now."
         yield from (f"{name}: {note}" for note in notes(series))
+        if (step := _broken_since(series)) is not None:
+            yield f"{name}: its valid loss is no finite number since step {count(step)}."
     yield from _uneven(named)
+
+
+def _broken_since(series: Series) -> int | None:
+    """The first of the last evaluations that found no finite loss; None where the last one did."""
+    since = None
+    for each in reversed([each for each in series.evaluations if is_measured(each, "valid_loss")]):
+        if isfinite(each.valid_loss):
+            return since
+        since = each.step
+    return since
 
 
 def _uneven(named: Mapping[str, Series]) -> Iterator[str]:

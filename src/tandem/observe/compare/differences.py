@@ -12,11 +12,13 @@ from tandem.observe.report.particulars import flat_rows
 from tandem.observe.series.columns import HostSamples, Series
 from tandem.runlog.card import DataCard
 
-__all__ = ["UNKNOWN", "Difference", "Differences", "differences"]
+__all__ = ["UNKNOWN", "Difference", "Differences", "differences", "surroundings"]
 
 UNKNOWN = "–"
 MARK = 12
 """Characters of a fingerprint that are shown."""
+OF_COMPUTING = ("ranks", "GPUs")
+"""What of the hosts changes how numbers are rounded."""
 UNTOLD = "name"
 """The key of a recipe that always differs and changes nothing."""
 
@@ -45,6 +47,13 @@ class Differences:
 def differences(named: Mapping[str, Series]) -> tuple[Differences, ...]:
     """All respects, in the order of a run's life."""
     return tuple(_differences(title, named, facts) for title, facts in _RESPECTS)
+
+
+def surroundings(named: Mapping[str, Series]) -> tuple[str, ...]:
+    """What differs although it is no part of a recipe: the keys of data and environment, and the ranks."""
+    data, environment, hosts = differences(named)[1:]
+    keys = [row.key for respect in (data, environment) for row in respect.rows]
+    return (*keys, *(row.key for row in hosts.rows if row.key in OF_COMPUTING))
 
 
 def _differences(

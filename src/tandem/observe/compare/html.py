@@ -1,5 +1,7 @@
 """A comparison as one self-contained page: answers, curves over one another, then what differs."""
 
+from itertools import starmap
+
 from tandem.observe.compare.comparison import Comparison
 from tandem.observe.compare.differences import Differences
 from tandem.observe.compare.judgement import Judgement, shown
@@ -7,6 +9,7 @@ from tandem.observe.compare.overlay import Quantity, overlay_figure
 from tandem.observe.compare.place import AGAINST, Against
 from tandem.observe.figures.alternative import describe_figure
 from tandem.observe.markup import Html, joined, tag
+from tandem.observe.numbers import count
 from tandem.observe.page import build_page, figure_box
 from tandem.observe.tabular import Table, table_grid
 
@@ -57,6 +60,7 @@ def comparison_page(comparison: Comparison) -> bytes:
             for name, line in zip(names, comparison.headlines, strict=True)
         ),
         *(tag("p", note, class_="warning") for note in comparison.notes),
+        _contents(comparison),
     )
     body = (
         header,
@@ -66,6 +70,37 @@ def comparison_page(comparison: Comparison) -> bytes:
         tag("footer", "Everything here was computed from the runs' logs. Intervals are 95 %."),
     )
     return build_page(title=f"Comparison: {', '.join(names)}", body=joined(body))
+
+
+def _contents(comparison: Comparison) -> Html:
+    """All answers at a glance, then what else is here, each a link."""
+    rows = [
+        (each.question.key, f"{MARKS[each.verdict]} {each.verdict}", each.question.title, each.better)
+        for each in comparison.judgements
+    ]
+    rows += [(f"curves-{quantity}", "curves", TITLES[quantity], "") for quantity, _ in CURVES]
+    rows += [
+        (_place(each), "differences", f"What differs: {each.title.lower()}", count(len(each.rows)))
+        for each in comparison.differences
+    ]
+    return tag("nav", tag("ol", *starmap(_row, enumerate(rows, start=1))), aria_label="Contents")
+
+
+def _row(number: int, row: tuple[str, str, str, str]) -> Html:
+    place, mark, title, more = row
+    link = tag(
+        "a",
+        tag("span", str(number), class_="place"),
+        tag("span", mark, class_="verdict"),
+        tag("span", title, class_="asked"),
+        tag("span", more, class_="glance") if more else "",
+        href=f"#{place}",
+    )
+    return tag("li", link)
+
+
+def _place(respect: Differences) -> str:
+    return f"differences-{respect.title.lower()}"
 
 
 def _judgement(judgement: Judgement) -> Html:
@@ -121,4 +156,5 @@ def _differences(respect: Differences, names: list[str]) -> Html:
     )
     if respect.untold:
         told += f" Not known of {', '.join(respect.untold)}."
-    return tag("section", tag("h2", table.title), table_grid(table), tag("p", told, class_="note"))
+    heading = tag("h2", table.title)
+    return tag("section", heading, table_grid(table), tag("p", told, class_="note"), id=_place(respect))

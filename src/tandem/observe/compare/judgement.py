@@ -1,6 +1,6 @@
 """Which of several runs is better in one respect, or that the difference is inside noise, and why."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, nan
 from statistics import NormalDist
@@ -38,6 +38,8 @@ class Value:
     high: float = nan
     step: int | None = None
     """At which it was measured; None for what lies between evaluations, or belongs to no step."""
+    is_broken: bool = False
+    """Whether it was measured and is no finite number: worse than any that is."""
 
     @property
     def half(self) -> float:
@@ -74,9 +76,11 @@ class Judgement:
     question: Question
     values: tuple[Value, ...]
     """The best first; runs without a value are not among them."""
+    left_out: tuple[str, ...]
+    """Runs with a value that cannot be compared with those that are judged."""
     verdict: Verdict
     better: str
-    """The run that is better than all others; empty where none is known to be."""
+    """The run that is better than all others that are judged; empty where none is known to be."""
     worse: tuple[str, ...]
     """Runs that are told apart from the best value."""
     answer: str
@@ -88,42 +92,89 @@ Tell = Callable[[Value, Value, float], Outcome]
 
 
 def judge(question: Question, values: Sequence[Value], tell: Tell) -> Judgement:
-    """Compare the run that looks best with each of the others."""
-    ranked = tuple(
-        sorted(
-            (value for value in values if isfinite(value.value)),
-            key=lambda value: value.value,
-            reverse=not question.is_lower_better,
-        )
-    )
+    """Compare the run that looks best with each of the others, where not all can be compared in the largest set."""
+    ranked = _ranked(question, values)
     if len(ranked) < 2:
         told = f"Only {ranked[0].run} has it." if ranked else "No run has it."
-        return _judgement(question, ranked, "cannot tell", f"Cannot be compared: {told}")
-    first, others = ranked[0], ranked[1:]
-    outcomes = [tell(first, other, CHANCE / len(others)) for other in others]
-    why = " ".join(dict.fromkeys(outcome.why for outcome in outcomes if outcome.why))
-    unsure = [value for value, outcome in zip(others, outcomes, strict=True) if outcome.is_told is None]
-    if unsure:
-        names = _listed([value.run for value in unsure])
-        return _judgement(
-            question, ranked, "cannot tell", f"{first.run} cannot be compared with {names}.", why=why
+        return _unknown(question, ranked, f"Cannot be compared: {told}")
+    if ranked[0].is_broken:
+        return _unknown(question, ranked, "Cannot be compared: no run has a finite value.")
+    first, *finite = _comparable([value for value in ranked if not value.is_broken], tell)
+    broken = [value for value in ranked if value.is_broken and _can_be_compared(first, value, tell)]
+    others = [*finite, *broken]
+    left_out = [value for value in ranked if value is not first and value not in others]
+    if not others:
+        answer = f"{first.run} cannot be compared with {_listed([value.run for value in left_out])}."
+        return _unknown(
+            question, ranked, answer, why=_told(tell(first, each, CHANCE).why for each in left_out)
         )
+    outcomes = [tell(first, other, CHANCE / len(others)) for other in others]
     beaten = [value for value, outcome in zip(others, outcomes, strict=True) if outcome.is_told]
     tied = [value for value in others if value not in beaten]
-    if not tied:
+    if tied:
+        answer = f"{first.run} has {shown(question, first)}, but is not told apart from {_figures(question, tied)}."
+        answer += f" It is better than {_figures(question, beaten)}." if beaten else ""
+    else:
         answer = f"{first.run} is better than {_figures(question, beaten)}: {shown(question, first)}."
-        return _judgement(question, ranked, "better", answer, why=why, beaten=beaten)
-    answer = (
-        f"{first.run} has {shown(question, first)}, but is not told apart from {_figures(question, tied)}."
+    if left_out:
+        answer += f" Left out, as not comparable with {first.run}: {_figures(question, left_out)}."
+    return Judgement(
+        question=question,
+        values=ranked,
+        left_out=tuple(value.run for value in left_out),
+        verdict="inside noise" if tied else "better",
+        better="" if tied else first.run,
+        worse=tuple(value.run for value in beaten),
+        answer=answer,
+        why=_told([*(outcome.why for outcome in outcomes), *_reasons(first, left_out, tell)]),
     )
-    if beaten:
-        answer += f" It is better than {_figures(question, beaten)}."
-    return _judgement(question, ranked, "inside noise", answer, why=why, beaten=beaten)
+
+
+def _ranked(question: Question, values: Sequence[Value]) -> tuple[Value, ...]:
+    """Those that there are, the best first."""
+    finite = sorted(
+        (value for value in values if isfinite(value.value)),
+        key=lambda value: value.value,
+        reverse=not question.is_lower_better,
+    )
+    return (*finite, *(value for value in values if value.is_broken))
+
+
+def _comparable(ranked: Sequence[Value], tell: Tell) -> Sequence[Value]:
+    """All where the best can be compared with all; else the largest set, of equal ones that of the better."""
+    if all(_can_be_compared(ranked[0], other, tell) for other in ranked[1:]):
+        return ranked
+    sets: list[list[Value]] = []
+    for value in ranked:
+        fitting = next(
+            (each for each in sets if all(_can_be_compared(held, value, tell) for held in each)), None
+        )
+        if fitting is None:
+            sets.append([value])
+        else:
+            fitting.append(value)
+    return max(sets, key=len)
+
+
+def _can_be_compared(one: Value, other: Value, tell: Tell) -> bool:
+    return tell(one, other, CHANCE).is_told is not None
+
+
+def _reasons(first: Value, left_out: Sequence[Value], tell: Tell) -> Iterator[str]:
+    """Why runs were left out, each reason once."""
+    found: dict[str, list[str]] = {}
+    for value in left_out:
+        found.setdefault(tell(first, value, CHANCE).why, []).append(value.run)
+    return (f"{', '.join(runs)} left out: {why}" for why, runs in found.items())
+
+
+def _told(reasons: Iterable[str]) -> str:
+    return " ".join(dict.fromkeys(filter(None, reasons)))
 
 
 def unjudged(question: Question, reason: str) -> Judgement:
     """The answer where there is nothing to compare."""
-    return _judgement(question, (), "cannot tell", f"Cannot be compared: {reason}")
+    return _unknown(question, (), f"Cannot be compared: {reason}")
 
 
 def shown(question: Question, value: Value) -> str:
@@ -150,21 +201,14 @@ def stretch(chance: float) -> float:
     return normal.inv_cdf(1 - chance / 2) / normal.inv_cdf(1 - CHANCE / 2) if chance > 0 else inf
 
 
-def _judgement(
-    question: Question,
-    values: tuple[Value, ...],
-    verdict: Verdict,
-    answer: str,
-    *,
-    why: str = "",
-    beaten: Sequence[Value] = (),
-) -> Judgement:
+def _unknown(question: Question, values: tuple[Value, ...], answer: str, *, why: str = "") -> Judgement:
     return Judgement(
         question=question,
         values=values,
-        verdict=verdict,
-        better=values[0].run if verdict == "better" else "",
-        worse=tuple(value.run for value in beaten),
+        left_out=(),
+        verdict="cannot tell",
+        better="",
+        worse=(),
         answer=answer,
         why=why,
     )

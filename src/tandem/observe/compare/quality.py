@@ -6,7 +6,13 @@ from math import isfinite, sqrt
 
 import numpy as np
 
-from tandem.observe.compare.comparable import bleu_objection, loss_objection, token_objection
+from tandem.observe.compare.comparable import (
+    Scored,
+    bleu_objection,
+    is_measured,
+    loss_objection,
+    token_objection,
+)
 from tandem.observe.compare.judgement import Judgement, Outcome, Question, Value, judge, stretch, unjudged
 from tandem.observe.compare.place import AGAINST, Against, evaluation_places
 from tandem.observe.numbers import count, duration, short_count
@@ -42,7 +48,7 @@ def judge_quality(named: Mapping[str, Series], *, pairing: Pairing = unpaired) -
     """BLEU first, then the loss."""
     for score in (_Score.bleu(named, pairing), _Score.loss(named)):
         yield score.judge_picked("best", "Best", score.best)
-        yield score.judge_picked("last", "Last", lambda found: found[-1])
+        yield score.judge_picked("last", "Last", lambda measured: measured[-1])
         for against in AGAINST:
             yield score.judge_equal(against)
 
@@ -51,7 +57,7 @@ def judge_quality(named: Mapping[str, Series], *, pairing: Pairing = unpaired) -
 class _Score:
     """One score on the valid text, and how two of them are told apart."""
 
-    key: str
+    key: Scored
     title: str
     digits: int
     is_lower_better: bool
@@ -95,11 +101,13 @@ class _Score:
         )
 
     def found(self, name: str) -> list[Evaluation]:
-        return [each for each in self.named[name].evaluations if isfinite(self.value(each))]
+        return [each for each in self.named[name].evaluations if is_measured(each, self.key)]
 
-    def best(self, found: Sequence[Evaluation]) -> Evaluation:
+    def best(self, measured: Sequence[Evaluation]) -> Evaluation:
+        """Of finite ones, if there are any."""
         sign = -1 if self.is_lower_better else 1
-        return max(found, key=lambda each: sign * self.value(each))
+        finite = [each for each in measured if isfinite(self.value(each))]
+        return max(finite or measured, key=lambda each: sign * self.value(each))
 
     def judge_picked(
         self, key: str, title: str, pick: Callable[[Sequence[Evaluation]], Evaluation]
@@ -153,6 +161,8 @@ class _Score:
         )
 
     def at(self, name: str, each: Evaluation) -> Value:
+        if not isfinite(self.value(each)):
+            return Value(run=name, value=np.nan, step=each.step, is_broken=True)
         low, high = self.interval(each)
         return Value(run=name, value=self.value(each), low=low, high=high, step=each.step)
 
@@ -164,6 +174,9 @@ class _Score:
         if place[after] == at:
             return self.at(name, found[after])
         ends = (self.at(name, found[after - 1]), self.at(name, found[after]))
+        if any(end.is_broken for end in ends):
+            # Where between the two it broke nobody knows.
+            return Value(run=name, value=np.nan, is_broken=all(end.is_broken for end in ends))
         share = float((at - place[after - 1]) / (place[after] - place[after - 1]))
         value = ends[0].value * (1 - share) + ends[1].value * share
         bent = BENT * abs(ends[1].value - ends[0].value) * 4 * share * (1 - share)
@@ -171,6 +184,10 @@ class _Score:
         return Value(run=name, value=value, low=value - half, high=value + half)
 
     def tell(self, one: Value, other: Value, chance: float) -> Outcome:
+        if other.is_broken:
+            told = self.objection(self.named[one.run], self.named[other.run])
+            why = told or f"The {self.title} of {other.run} is no finite number there."
+            return Outcome(is_told=None if told else True, why=why)
         reason = ""
         if one.step is not None and other.step is not None:
             paired = self.pairing(one.run, one.step, other.run, other.step)
@@ -184,9 +201,11 @@ class _Score:
         if told := self.objection(self.named[one.run], self.named[other.run]):
             return Outcome(is_told=None, why=told)
         if not (isfinite(one.half) and isfinite(other.half)):
-            return Outcome(is_told=None, why="No interval was logged, so noise is not known.")
+            return Outcome(
+                is_told=None, why=f"No interval was logged, so noise is not known. {reason}".strip()
+            )
         reach = sqrt(one.half**2 + other.half**2) * stretch(chance)
-        why = f"Judged {self.ground}." + (f" {reason}" if reason else "")
+        why = f"Judged {self.ground}. {reason}".strip()
         return Outcome(is_told=abs(one.value - other.value) > reach, why=why)
 
 

@@ -21,6 +21,7 @@ STYLES = {
 }
 INDENT = 4
 WORSE = " ▼"
+LEFT_OUT = " ?"
 
 
 def render_comparison(comparison: Comparison, console: Console) -> None:
@@ -53,10 +54,13 @@ def _print_answers(judgements: Iterable[Judgement], names: Sequence[str], consol
     for name in names:
         table.add_column(Text(visible(name)), justify="right", overflow="fold")
     table.add_column("better")
-    for judgement in judgements:
+    shown = list(judgements)
+    for judgement in shown:
         mark, style = STYLES[judgement.verdict]
         held = {
-            value.run: short(judgement.question, value) + WORSE * (value.run in judgement.worse)
+            value.run: short(judgement.question, value)
+            + WORSE * (value.run in judgement.worse)
+            + LEFT_OUT * (value.run in judgement.left_out)
             for value in judgement.values
         }
         verdict = Text(f"{mark} {visible(judgement.better or judgement.verdict)}", style)
@@ -67,6 +71,8 @@ def _print_answers(judgements: Iterable[Judgement], names: Sequence[str], consol
         )
     console.print(table)
     _print(Text(f"{WORSE.strip()} worse than the best in its row, by more than noise", "dim"), console)
+    if any(judgement.left_out for judgement in shown):
+        _print(Text(f"{LEFT_OUT.strip()} left out: cannot be compared with the others", "dim"), console)
 
 
 def _print_sentence(judgement: Judgement, console: Console) -> None:
@@ -77,7 +83,8 @@ def _print_sentence(judgement: Judgement, console: Console) -> None:
         console,
         indent=INDENT,
     )
-    _print(Text(visible(judgement.why), "dim"), console, indent=INDENT)
+    if judgement.why:
+        _print(Text(visible(judgement.why), "dim"), console, indent=INDENT)
 
 
 def _print_reasons(judgements: Iterable[Judgement], console: Console) -> None:

@@ -3,9 +3,10 @@
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from starlette.applications import Starlette
@@ -23,6 +24,7 @@ from tandem.observe.dashboard.board import encode
 from tandem.observe.dashboard.drawing import draw_stretch, figure_note
 from tandem.observe.dashboard.follower import Follower, Pace
 from tandem.observe.dashboard.guard import Guard, Token
+from tandem.observe.dashboard.packing import packed_json
 from tandem.observe.dashboard.priority import step_back
 from tandem.observe.dashboard.roster import Roster
 from tandem.observe.dashboard.stream import Stream
@@ -55,6 +57,9 @@ class Dashboard:
         """Set when the server ends: streams end then."""
         self._roster, self._pace = roster, pace or Pace()
         self._followers: dict[str, Follower] = {}
+        self._listed: list[str] = []
+        """Keys of those that are there; one that is gone is kept while somebody looks at it."""
+        self._looking = asyncio.Lock()
         self._looked_at = -math.inf
         self._streams = 0
         self._drawers = asyncio.Semaphore(MOST_DRAWERS)
@@ -76,11 +81,13 @@ class Dashboard:
         """Tell that the server answers."""
         return JSONResponse({"status": "ok"})
 
-    async def runs(self, _request: Request) -> Response:
+    async def runs(self, request: Request) -> Response:
         """List the runs."""
         await self._look()
-        followers = list(self._followers.values())
-        return _json({"runs": await self._beside(lambda: [each.summary() for each in followers])})
+        followers = [self._followers[key] for key in self._listed]
+        return await self._beside(
+            lambda: packed_json(request, encode({"runs": [each.summary() for each in followers]}))
+        )
 
     async def metrics(self, _request: Request) -> Response:
         """Tell where the runs stand, for Prometheus."""
@@ -105,20 +112,20 @@ class Dashboard:
         follower, name = await self._follower(request.path_params["key"]), request.path_params["name"]
         if name not in FIGURES:
             raise HTTPException(404, f"There is no figure {name!r}: take one of {', '.join(FIGURES)}.")
-        begin, end = _place(request, "from", -math.inf), _place(request, "to", math.inf)
+        begin, end = _stretch(request)
 
-        def draw() -> bytes | None:
+        def draw() -> Response | None:
             series = follower.series()
             if math.isinf(begin) and math.isinf(end):
                 whole = FIGURES[name](series)
-                return None if whole is None else encode(figure_note(name, whole))
+                return None if whole is None else packed_json(request, encode(figure_note(name, whole)))
             note = draw_stretch(name, series, begin, end)
-            return None if note is None else encode(note)
+            return None if note is None else packed_json(request, encode(note))
 
         drawn = await self._drawn(draw)
         if drawn is None:
             raise HTTPException(404, f"The run has nothing to show in the figure {name!r} there.")
-        return Response(drawn, media_type="application/json")
+        return drawn
 
     async def compare(self, request: Request) -> Response:
         """Lay runs over one another."""
@@ -127,18 +134,18 @@ class Dashboard:
         quantity = request.query_params.get("quantity", "loss")
         against = request.query_params.get("against", "steps")
 
-        def draw() -> bytes | None:
+        def draw() -> Response | None:
             named = {key: each.series() for key, each in followers.items()}
             figure = overlay_figure(named, quantity=quantity, against=against)
             if figure is None:
                 return None
             title = f"{overlay_title(quantity)} against {against}"
-            return encode(figure_note(quantity, figure, title=title))
+            return packed_json(request, encode(figure_note(quantity, figure, title=title)))
 
         drawn = await self._drawn(draw)
         if drawn is None:
             raise HTTPException(404, f"None of these runs has anything to show of {quantity!r}.")
-        return Response(drawn, media_type="application/json")
+        return drawn
 
     async def _drawn(self, draw: Callable[[], Done]) -> Done:
         async with self._drawers:
@@ -156,30 +163,34 @@ class Dashboard:
 
     async def _look(self) -> None:
         """Look at the folders again, where the last time is long enough ago."""
-        if time.monotonic() - self._looked_at < LOOK_S:
-            return
-        self._looked_at = time.monotonic()
-        found = await self._beside(self._roster.look)
+        # Who comes meanwhile waits for what is found.
+        async with self._looking:
+            if time.monotonic() - self._looked_at >= LOOK_S:
+                self._looked_at = time.monotonic()
+                self._take(await self._beside(self._roster.look))
+
+    def _take(self, found: Mapping[str, Path]) -> None:
         for key, run in found.items():
             if key not in self._followers:
                 self._followers[key] = Follower(run, key=key, pace=self._pace)
+        self._listed = list(found)
         for key in self._followers.keys() - found.keys():
-            # A page that looks at it is told that it is gone; it is not listed any more.
+            # A page that looks at it is told that it is gone.
             if not self._followers[key].board.is_seen:
                 del self._followers[key]
 
     async def _follower(self, key: str) -> Follower:
-        if key not in self._followers:
+        if key not in self._listed:
             self._looked_at = -math.inf
         await self._look()
-        if key not in self._followers:
+        if key not in self._listed:
             raise HTTPException(404, f"There is no run {key!r} here: /api/runs lists those that there are.")
         return self._followers[key]
 
     async def _opened(self, seconds: float) -> list[Follower]:
         """All runs, each followed for so long from now; those that are being read are waited for a little."""
         await self._look()
-        followers = list(self._followers.values())
+        followers = [self._followers[key] for key in self._listed]
         for each in followers:
             each.need(seconds)
         until = time.monotonic() + OPENING_S
@@ -211,21 +222,28 @@ def _metrics(followers: list[Follower]) -> str:
     with ExitStack() as stack:
         held = {each.key: stack.enter_context(each.standing()) for each in followers}
         states: dict[str, WatchState] = {key: state for key, state in held.items() if state is not None}
-        return metrics_text(states, now_ns=time.time_ns())
+        folders = {each.key: each.run for each in followers}
+        return metrics_text(states, now_ns=time.time_ns(), folders=folders)
+
+
+def _stretch(request: Request) -> tuple[float, float]:
+    """From where to where; without an end where none is named."""
+    begin, end = _place(request, "from", -math.inf), _place(request, "to", math.inf)
+    if begin >= end:
+        raise HTTPException(400, "from is not before to: write the smaller one first.")
+    return begin, end
 
 
 def _place(request: Request, name: str, default: float) -> float:
+    if name not in request.query_params:
+        return default
     try:
-        value = float(request.query_params.get(name, default))
+        value = float(request.query_params[name])
     except ValueError:
         value = math.nan
-    if math.isnan(value):
-        raise HTTPException(404, f"{name} is no place on an axis: write a number.")
+    if not math.isfinite(value):
+        raise HTTPException(400, f"{name} is no place on an axis: write a number.")
     return value
-
-
-def _json(value: object) -> Response:
-    return Response(encode(value), media_type="application/json")
 
 
 async def _answer_refusal(_request: Request, error: Exception) -> Response:

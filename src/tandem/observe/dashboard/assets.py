@@ -1,5 +1,6 @@
 """The page and what it loads: its own files, the stylesheet of all pages, and plotly."""
 
+import asyncio
 from collections.abc import Callable
 from functools import cache, partial
 from hashlib import sha256
@@ -9,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from tandem.observe.dashboard.packing import VARY, accepts_packed, pack
 from tandem.observe.stylesheet import STYLESHEET
 from tandem.observe.verdicts import QUESTIONS
 from tandem.observe.verdicts.sections import section_html, section_id
@@ -45,11 +47,16 @@ def page_routes() -> list[Route]:
 
 async def _answer(request: Request, *, name: str, content: Callable[[], bytes]) -> Response:
     """Sent once: a browser that has it already is told so."""
-    data = content()
-    tag = f'"{_tag(data)}"'
-    if tag in request.headers.get("if-none-match", ""):
-        return Response(status_code=304, headers={"ETag": tag})
-    return Response(data, headers={"Content-Type": _kind(name), "ETag": tag})
+    data, is_packed = content(), accepts_packed(request)
+    headers = {**VARY, "ETag": f'"{_tag(data)}{"-gzip" if is_packed else ""}"'}
+    if headers["ETag"] in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    headers["Content-Type"] = _kind(name)
+    if is_packed:
+        headers["Content-Encoding"] = "gzip"
+        # Not in the loop: plotly's megabytes take a while, the first time.
+        data = await asyncio.to_thread(_packed, data)
+    return Response(data, headers=headers)
 
 
 def _kind(name: str) -> str:
@@ -72,6 +79,11 @@ def _plotly() -> bytes:
 def _section(key: str) -> bytes:
     """A section of docs/verdicts.md, which a page shows below "What is this?"."""
     return section_html(key).encode()
+
+
+@cache
+def _packed(data: bytes) -> bytes:
+    return pack(data)
 
 
 @cache

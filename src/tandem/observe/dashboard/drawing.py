@@ -1,5 +1,6 @@
 """Figures and answers of a run, made of its series and put on its board when they have changed."""
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -83,7 +84,8 @@ def draw_stretch(name: str, series: Series, begin: float, end: float) -> dict[st
     figure = draw(replace(part, end_s=series.end_s))
     if figure is None:
         return None
-    _axis(figure)["range"] = [begin, end]
+    if math.isfinite(begin) and math.isfinite(end):
+        _axis(figure)["range"] = [begin, end]
     return figure_note(name, figure)
 
 
@@ -120,10 +122,11 @@ class Drawing:
             return
         wanted = self._board.wanted()
         untried = [name for name in FIGURES if name not in self._has and name not in wanted]
-        self._draw_all((name for name in FIGURES if name in wanted), is_over)
-        self._draw_all(untried, is_over)
-        if not is_over():
-            self._board.put("figures", {"names": [name for name in FIGURES if name in self._has]})
+        # Who looks waits for the former, and takes the latter as they come.
+        for names in ([name for name in FIGURES if name in wanted], untried):
+            self._draw_all(names, is_over)
+            if not is_over() and (self._has or names is untried):
+                self._board.put("figures", {"names": [name for name in FIGURES if name in self._has]})
 
     def judge(self) -> None:
         """Answer the eleven questions, if they are not answered yet from this series."""

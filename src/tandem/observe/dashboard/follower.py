@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,17 +124,17 @@ class Follower:
             # Who looks is drawn for in a thread that reads on by itself.
             if self._series is None or (not self.board.is_seen and time.monotonic() >= self._due):
                 begun = time.thread_time()
-                self._read_on()
+                self._read_on(_sizes(self.run))
                 self._due = time.monotonic() + self._rest_s(time.thread_time() - begun)
             assert self._series is not None
             return self._series
 
-    def _read_on(self) -> None:
+    def _read_on(self, sizes: Mapping[Path, int]) -> None:
         """Read what the logs have gained: first the leader's, which most is drawn of, then the others in slices."""
         if self._live is None:
             self._live = LiveSeries(self.run)
         live, before = self._live, dict(self._live.offsets)
-        is_long = sum(_sizes(self.run).values()) > self._pace.slice_bytes
+        is_long = sum(sizes.values()) > self._pace.slice_bytes
         if is_long and not before:
             live.refresh(leader_only=True)
         else:
@@ -191,8 +191,11 @@ class Follower:
 
     def _round(self) -> None:
         begun = time.thread_time()
-        is_due = self._is_new.is_set() or time.monotonic() >= self._due
-        self._is_new.clear()
+        is_new = self._is_new.is_set()
+        if is_new:
+            # Only then: one who comes between the two lines would not be seen.
+            self._is_new.clear()
+        is_due = is_new or time.monotonic() >= self._due
         try:
             if is_due and self.board.is_seen:
                 self._read()
@@ -231,7 +234,7 @@ class Follower:
         """Read on, and follow: at once from what the leader says, and anew when all is read."""
         sizes = _sizes(self.run)
         with self._reading:
-            self._read_on()
+            self._read_on(sizes)
             series, offsets = self._series, dict(self._live.offsets if self._live is not None else {})
         assert series is not None
         if self._pulse.failure or (self._is_short and not self._is_behind):

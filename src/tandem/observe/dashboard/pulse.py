@@ -17,6 +17,8 @@ from tandem.runlog.reader import follow
 
 __all__ = ["Pulse"]
 
+TIMES = ("now_ns", "silent_s")
+"""Of a state: they alone are no news."""
 SLOW = 10
 """A run that has said good-bye is looked at so much more seldom: it may be resumed."""
 
@@ -80,14 +82,13 @@ class Pulse:
         self.is_known = self.is_told = True
         with self._lock:
             note = state_note(self._state, self._seen())
-        self._board.put("state", note, apart_from=("now_ns",))
+        self._board.put("state", note, apart_from=TIMES)
 
     def show_failure(self, error: Exception) -> None:
         """Say that the log cannot be read."""
         self.is_told = True
-        self._board.put(
-            "state", unread_note(explain_failure(error, self._run), self._seen()), apart_from=("now_ns",)
-        )
+        note = unread_note(explain_failure(error, self._run), self._seen())
+        self._board.put("state", note, apart_from=TIMES)
 
     def _seen(self) -> Seen:
         return Seen(

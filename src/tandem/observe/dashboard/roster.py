@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tandem.errors import TandemError
+from tandem.observe.listing import find_runs
 from tandem.runlog.layout import RunLayout
 
 __all__ = ["Roster"]
@@ -34,10 +36,9 @@ class Roster:
 
     def _runs(self) -> Iterator[Path]:
         for place in self._places:
-            if RunLayout(place).log.is_dir():
-                yield place
-            else:
-                yield from _runs_in(place)
+            # A folder that is gone may come back.
+            with suppress(TandemError, OSError):
+                yield from (run.resolve() for run in find_runs(place) if _is_within(run, place))
 
     def _key(self, run: Path) -> str:
         if run not in self._keys:
@@ -48,17 +49,7 @@ class Roster:
         return self._keys[run]
 
 
-def _runs_in(folder: Path) -> Iterator[Path]:
-    """The runs of a folder by name; a link that leads out of it is not followed."""
-    try:
-        inside = sorted(folder.iterdir())
-    except OSError:
-        return
-    for each in inside:
-        try:
-            log = RunLayout(each).log
-            is_here = log.is_dir() and log.resolve().is_relative_to(folder)
-        except OSError:
-            continue
-        if is_here:
-            yield each.resolve()
+def _is_within(run: Path, place: Path) -> bool:
+    """Whether it has a log, which no link leads out of the place that was named."""
+    log = RunLayout(run).log
+    return log.is_dir() and log.resolve().is_relative_to(place)

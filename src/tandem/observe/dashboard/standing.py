@@ -2,19 +2,24 @@
 
 import math
 import os
-import platform
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tandem.artefact import JsonValue
-from tandem.lock import beside, read_note
 from tandem.observe.listing import Listed
-from tandem.observe.numbers import count, duration
 from tandem.observe.visible import visible
 from tandem.observe.watch.hosts import WatchedHost
-from tandem.observe.watch.progress import equipment_of, is_silent, numbers_of, progress_of, status
+from tandem.observe.watch.life import Life, is_quiet, life_of, silence_s
+from tandem.observe.watch.progress import (
+    equipment_of,
+    numbers_of,
+    progress_of,
+    share_text,
+    status,
+    way_of,
+)
 from tandem.observe.watch.state import Evaluation, WatchState
 from tandem.runlog.layout import RunLayout
 
@@ -22,9 +27,9 @@ __all__ = ["Seen", "explain_failure", "listed_note", "state_note", "summary_note
 
 NANO = 1_000_000_000
 SHOWN_EVALUATIONS = 20
-OVER = ("finished", "stopped", "failed", "imported")
-GONE_S = 5.0
-"""Without a word for so long: a run that writes is there, whatever its process number says."""
+ENDED = ("finished", "stopped", "failed")
+BEAT_S = 5.0
+"""In which times that go by are told: a page need not be told of every second of a silence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,21 +47,28 @@ class Seen:
 
 def state_note(state: WatchState, seen: Seen) -> dict[str, JsonValue]:
     """All that is shown of a run beside its figures."""
-    progress = progress_of(state)
+    life = _life(state, seen)
+    progress = progress_of(state, life=life)
     return {
         "now_ns": seen.now_ns,
-        "run": visible(state.run or seen.run.name),
+        "run": visible(_name(seen.run)),
+        "recipe": visible(state.recipe),
         "key": seen.key,
-        **_doing(state, seen),
-        "silent_s": _silence_s(state, seen),
+        **_doing(state, seen, life),
+        "silent_s": 0.0 if state.is_closed else silence_s(state, now_ns=_beat_ns(state, seen)),
         "equipment": equipment_of(state),
         "progress": None
         if progress is None
-        else {"share": _number(progress.share), "text": progress.text, "left_s": _left_s(state, seen)},
+        else {
+            "share": _number(progress.share),
+            "share_text": share_text(progress.share),
+            "text": progress.text,
+            "left_s": _number(progress.left_s),
+        },
         "numbers": [{"name": name, "value": value} for name, value in numbers_of(state).items()],
         "step": state.step,
         "last_time_ns": state.last_time_ns,
-        "hosts": [_host(host) for host in state.hosts.values()],
+        "hosts": [_host(host, seen) for host in state.hosts.values()],
         "evaluations": [_evaluation(each) for each in list(state.evaluations)[-SHOWN_EVALUATIONS:]],
         "samples": [
             {
@@ -80,16 +92,17 @@ def unread_note(why: str, seen: Seen) -> dict[str, JsonValue]:
 
 def summary_note(state: WatchState, seen: Seen) -> dict[str, JsonValue]:
     """A run in a list of runs."""
-    progress = progress_of(state)
+    life = _life(state, seen)
+    progress = progress_of(state, life=life)
     best_loss, best_bleu = state.best("loss"), state.best("bleu")
     return {
         "key": seen.key,
-        "name": visible(state.run or seen.run.name),
-        **_doing(state, seen),
+        "name": visible(_name(seen.run)),
+        **_doing(state, seen, life),
         "step": state.step,
-        "share": None if progress is None else _number(progress.share),
-        "text": f"step {count(state.step)}" if progress is None else progress.text,
-        "left_s": _left_s(state, seen),
+        **_share(None if progress is None else progress.share),
+        "text": way_of(state, progress),
+        "left_s": None if progress is None else _number(progress.left_s),
         "best_bleu": None if best_bleu is None else _number(best_bleu.bleu),
         "best_loss": None if best_loss is None else _number(best_loss.valid_loss),
         "last_time_ns": state.last_time_ns,
@@ -98,24 +111,34 @@ def summary_note(state: WatchState, seen: Seen) -> dict[str, JsonValue]:
 
 def listed_note(listed: Listed, *, key: str) -> dict[str, JsonValue]:
     """The same, of a run that was read at the ends of its logs."""
-    is_over = listed.state in OVER
-    is_told = listed.state in {"finished", "stopped", "failed"} and listed.text
+    has_ended = listed.state in ENDED
     return {
         "key": key,
-        "name": visible(listed.folder.name),
-        "status": visible(listed.trouble or (f"{listed.state}: {listed.text}" if is_told else listed.state)),
-        "doing": "finished" if is_over else listed.state,
+        "name": visible(_name(listed.folder)),
+        "status": visible(listed.trouble or listed.status),
+        "doing": "finished" if has_ended else listed.state,
         "is_silent": listed.state in {"silent", "lost"},
-        "is_closed": is_over,
-        "ended": visible(listed.text) if is_over else "",
+        "is_lost": listed.state == "lost",
+        "is_closed": has_ended or listed.state == "imported",
+        "ended": visible(listed.text) if has_ended else "",
         "step": listed.step,
-        "share": None if listed.share is None else _number(listed.share),
-        "text": f"step {count(listed.step)}" if is_over else visible(listed.text),
+        **_share(listed.share),
+        "text": visible(listed.way),
         "left_s": None,
         "best_bleu": None if listed.best_bleu is None else _number(listed.best_bleu.value),
         "best_loss": None if listed.best_loss is None else _number(listed.best_loss.value),
         "last_time_ns": listed.last_time_ns,
     }
+
+
+def _name(run: Path) -> str:
+    return run.resolve().name
+
+
+def _share(share: float | None) -> dict[str, JsonValue]:
+    if share is None:
+        return {"share": None, "share_text": None}
+    return {"share": _number(share), "share_text": share_text(share)}
 
 
 def explain_failure(error: Exception, run: Path) -> str:
@@ -126,60 +149,26 @@ def explain_failure(error: Exception, run: Path) -> str:
     return f"the log cannot be read: {what or type(error).__name__}"
 
 
-def _doing(state: WatchState, seen: Seen) -> dict[str, JsonValue]:
-    silent = is_silent(state, now_ns=seen.now_ns)
-    told = status(state, now_ns=seen.now_ns)
-    if not RunLayout(seen.run).log.is_dir():
-        silent, told = True, explain_failure(FileNotFoundError(), seen.run)
-    elif _is_gone(state, seen):
-        silent = True
-        told = f"gone for {duration(_silence_s(state, seen))}: its process ended without a word (was {state.doing})"
+def _life(state: WatchState, seen: Seen) -> Life:
+    return life_of(state, folder=seen.run, now_ns=seen.now_ns)
+
+
+def _doing(state: WatchState, seen: Seen, life: Life) -> dict[str, JsonValue]:
+    has_log = RunLayout(seen.run).log.is_dir()
+    told = status(state, life=life, now_ns=_beat_ns(state, seen))
     return {
-        "status": visible(told),
+        "status": visible(told if has_log else explain_failure(FileNotFoundError(), seen.run)),
         "doing": state.doing,
-        "is_silent": silent,
+        "is_silent": is_quiet(life) or not has_log,
+        "is_lost": life == "lost",
         "is_closed": state.is_closed,
         "ended": visible(state.ended),
     }
 
 
-def _is_gone(state: WatchState, seen: Seen) -> bool:
-    """Whether the process that holds the run's lock is dead, as far as this host can tell."""
-    if state.doing == "finished" or state.is_closed or _silence_s(state, seen) < GONE_S:
-        return False
-    lock = beside(seen.run, "lock")
-    pid = read_note(lock).get("pid") if lock.is_file() else None
-    if (
-        not isinstance(pid, int)
-        or pid <= 0
-        or RunLayout(seen.run).host_log(platform.node()) not in _logs(seen)
-    ):
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False
-
-
-def _logs(seen: Seen) -> Sequence[Path]:
-    return list(RunLayout(seen.run).log.glob("host-*.jsonl"))
-
-
-def _silence_s(state: WatchState, seen: Seen) -> float:
-    if state.is_closed or not state.last_time_ns:
-        return 0.0
-    return round(max(0.0, (seen.now_ns - state.last_time_ns) / NANO), 1)
-
-
-def _left_s(state: WatchState, seen: Seen) -> float | None:
-    """Nothing is left of a run that ended, and nobody knows of one that says nothing."""
-    progress = progress_of(state)
-    if progress is None or progress.left_s is None or state.ended or is_silent(state, now_ns=seen.now_ns):
-        return None
-    return _number(progress.left_s)
+def _beat_ns(state: WatchState, seen: Seen) -> int:
+    """Now, as a whole number of beats after the last word."""
+    return state.last_time_ns + int(silence_s(state, now_ns=seen.now_ns) // BEAT_S * BEAT_S * NANO)
 
 
 def _evaluation(each: Evaluation) -> JsonValue:
@@ -195,14 +184,19 @@ def _evaluation(each: Evaluation) -> JsonValue:
     }
 
 
-def _host(host: WatchedHost) -> JsonValue:
-    """The latest sample in short; shares from 0 to 1, and null where a value is not known."""
-    described, last = host.described, host.last
-    if last is None:
-        return {"name": visible(host.name), "time_ns": None, "cpu": None, "gpus": [], "nics": []}
+def _host(host: WatchedHost, seen: Seen) -> JsonValue:
+    """The latest sample in short; shares from 0 to 1, and null where a value is not known.
+
+    Where the sample is too old to tell what the host does now, its age and no values.
+    """
+    described, last, age_s = host.described, host.last, host.age_s(seen.now_ns)
+    known = {"name": visible(host.name), "time_ns": None if last is None else last.time_ns}
+    if last is None or age_s is not None:
+        beats_s = None if age_s is None else age_s // BEAT_S * BEAT_S
+        return {**known, "age_s": beats_s, "cpu": None, "memory": None, "gpus": [], "nics": []}
     return {
-        "name": visible(host.name),
-        "time_ns": last.time_ns,
+        **known,
+        "age_s": None,
         "cpu": _number(last.cpu),
         "memory": _part(last.memory_bytes, described.memory_bytes),
         "gpus": [

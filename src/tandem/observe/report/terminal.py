@@ -7,14 +7,14 @@ from textwrap import wrap
 from rich.console import Console
 from rich.text import Text
 
-from tandem.observe.finding import Evidence, Finding
+from tandem.observe.finding import Evidence, Finding, Question
 from tandem.observe.report.gather import Report
 from tandem.observe.report.quantity import evidence_text
 from tandem.observe.report.summary import headline, notes
 from tandem.observe.verdicts.sections import section_text
 from tandem.observe.visible import visible
 
-__all__ = ["render_explanation", "render_report"]
+__all__ = ["render_explanation", "render_question", "render_report"]
 
 INDENT, GAP = 4, 2
 SHOWN_EVIDENCE = 5
@@ -56,6 +56,17 @@ def render_explanation(finding: Finding, console: Console) -> None:
     _print_titled("How it is judged", section_text(finding.section), console)
 
 
+def render_question(question: Question, console: Console) -> None:
+    """Print what a question means and how it is judged, of no run."""
+    _print_asked(question.number, question.question, console)
+    _print_titled("What is this?", question.about, console)
+    _print_titled("How it is judged", section_text(question.key), console)
+
+
+def _print_asked(number: int, question: str, console: Console) -> None:
+    _print(Text(f"{number:>2}  ", "dim").append(visible(question), "not dim bold"), console)
+
+
 def _print_title(title: str, console: Console) -> None:
     console.print()
     _print(Text(title, "bold"), console, indent=INDENT)
@@ -93,7 +104,7 @@ def _print_finding(finding: Finding, console: Console) -> None:
 
 def _print_ruling(finding: Finding, console: Console) -> None:
     mark, style = STYLES[finding.verdict]
-    _print(Text(f"{finding.number:>2}  ", "dim").append(visible(finding.question), "not dim bold"), console)
+    _print_asked(finding.number, finding.question, console)
     verdict = Text(f"{mark} {finding.verdict}", style)
     if finding.confidence != "none":
         verdict.append(f"  {finding.confidence} confidence", "not bold dim")

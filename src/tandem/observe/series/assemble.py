@@ -42,8 +42,13 @@ class Assembly:
         self._beside = Beside(run)
         self._keeper = RowKeeper()
 
-    def series(self, parts: Iterable[Part], *, leader: str, lets_go: bool = False) -> Series:
-        """Put all together; `lets_go` takes the columns out of the files one by one, where memory counts."""
+    def series(
+        self, parts: Iterable[Part], *, leader: str, lets_go: bool = False, is_part: bool = False
+    ) -> Series:
+        """Put all together; `lets_go` takes the columns out of the files one by one, where memory counts.
+
+        Where more files are to come, as `is_part` says, ranks beyond the last one that came have no row.
+        """
         parts = sorted(parts, key=attrgetter("name"))
         clocks = Clocks(parts)
         timed = [set_clock(part, clocks) for part in parts]
@@ -69,7 +74,7 @@ class Assembly:
             planned=life.planned,
             devices=tuple(life.devices[rank] for rank in sorted(life.devices)),
             steps=steps.steps,
-            ranks=self._fold_ranks(timed, steps, life, lets_go=lets_go),
+            ranks=self._fold_ranks(timed, steps, life, lets_go=lets_go, is_part=is_part),
             redone_steps=steps.redone_steps,
             redone_s=steps.redone_s,
             probes=_fold_probes(timed, steps.rounds),
@@ -86,7 +91,9 @@ class Assembly:
             dropped=life.dropped,
         )
 
-    def _fold_ranks(self, timed: Iterable[Timed], led: "_Led", life: Life, *, lets_go: bool) -> RankSteps:
+    def _fold_ranks(
+        self, timed: Iterable[Timed], led: "_Led", life: Life, *, lets_go: bool, is_part: bool
+    ) -> RankSteps:
         """A row for each rank."""
         of_ranks = [each for each in timed if each.part.rank is not None]
         ranks = _rank_count((each.part for each in of_ranks), life)
@@ -97,7 +104,7 @@ class Assembly:
                 self._keeper.keep(part.rank, part.steps, ahead=each.ahead, reading=part.reading)
                 part.steps = {} if lets_go else part.steps
         hosts = (life.processes[rank].host if rank in life.processes else "" for rank in range(ranks))
-        return self._keeper.finish(tuple(hosts))
+        return self._keeper.finish(tuple(hosts), is_part=is_part)
 
 
 def _marks(timed: Iterable[Timed], begun_ns: int) -> list[Marked]:

@@ -21,6 +21,8 @@ class LiveSeries:
         self._readers: dict[Path, PartReader] = {}
         self._leader: Path | None = None
         self._behind_bytes = 0
+        self._is_part = False
+        """Whether files were left for later of which nothing was read yet."""
 
     @property
     def offsets(self) -> Mapping[Path, int]:
@@ -39,23 +41,27 @@ class LiveSeries:
         `leader_only` stops after the first two. Raises TandemError where there is no log.
         """
         sizes = self._find_files()
-        gained = 0
+        gained, self._is_part = 0, False
         for path in sorted(self._readers, key=self._place):
             left = None if at_most_bytes is None else at_most_bytes - gained
             if (left is None or left > 0) and not (leader_only and self._place(path)[0] > 1):
                 gained += self._readers[path].read(at_most_bytes=left)
+            else:
+                self._is_part |= not self._readers[path].offset
         self._behind_bytes = sum(self._readers[path].behind_bytes(size) for path, size in sizes.items())
         return gained
 
     def series(self) -> Series:
         """All that was read, put together; the rows of ranks in it are good until the next call.
 
+        While there are files of which nothing was read, ranks beyond the last one that was have no row.
         Raises TandemError where nothing was read because there is no log.
         """
         if not self._readers:
             find_logs(self._run)
         leader = self._leader.name if self._leader else ""
-        return self._assembly.series((each.part() for each in self._readers.values()), leader=leader)
+        parts = (each.part() for each in self._readers.values())
+        return self._assembly.series(parts, leader=leader, is_part=self._is_part)
 
     def _find_files(self) -> dict[Path, int]:
         """The sizes of all files; those that are new get a reader, and those that are gone lose it."""

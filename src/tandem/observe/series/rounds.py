@@ -169,17 +169,21 @@ class RowKeeper:
         self._place(rank, new)
         self._kept[rank] = _Kept(reading=reading, ahead=ahead, rows=rows)
 
-    def finish(self, hosts: tuple[str, ...]) -> RankSteps:
-        """All ranks, with the hosts on which they were."""
+    def finish(self, hosts: tuple[str, ...], *, is_part: bool = False) -> RankSteps:
+        """All ranks, with the hosts on which they were; where it is a part, up to the last one that was kept."""
+        came = set(range(len(hosts))) - self._missing
+        ranks = max(came) + 1 if is_part and came else len(hosts)
         for rank in self._missing:
             if self._kept.pop(rank, None) is not None:
                 self._filled[rank] = 0
-            self._fill(rank)
+            # What is only on its way takes no time and no pages.
+            if rank < ranks:
+                self._fill(rank)
         return RankSteps(
-            duration_s=self._columns["duration_s"].held,
-            phases={name: self._columns[name].held for name in PHASES},
-            sent_bytes=self._columns["sent_bytes"].held,
-            hosts=hosts,
+            duration_s=self._columns["duration_s"].held[:ranks],
+            phases={name: self._columns[name].held[:ranks] for name in PHASES},
+            sent_bytes=self._columns["sent_bytes"].held[:ranks],
+            hosts=hosts[:ranks],
         )
 
     def _fill(self, rank: int) -> None:

@@ -11,14 +11,14 @@ from tandem.runlog.record import Record
 
 __all__ = ["Beside", "start_beside"]
 
-FINISH_S = 30.0
+FINISH_S = 5.0
 
 
 class Beside:
     """The process that forwards, as a sink of the display, which tells of its failure."""
 
     def __init__(self, tool: str, process: subprocess.Popen[bytes] | None, note: Path) -> None:
-        self._tool, self._process, self._note = tool, process, note
+        self._tool, self.process, self._note = tool, process, note
         self.failure = "" if process is not None else f"forwarding to {TITLES[tool]} could not be started"
 
     def apply(self, record: Record) -> None:
@@ -26,18 +26,23 @@ class Beside:
 
     def flush(self) -> None:
         """Look whether it goes on."""
-        if not self.failure and self._process is not None and self._process.poll():
+        if not self.failure and self.process is not None and self.process.poll():
             self.failure = f"nothing is forwarded to {TITLES[self._tool]}: {self._reason()}"
 
-    def finish(self, at_most_s: float = FINISH_S) -> None:
+    def finish(self) -> None:
         """Say that the run is over and wait; where it takes longer, the rest is forwarded while nobody waits."""
-        if self._process is None:
+        if self.process is None:
             return
         with suppress(OSError):
-            if self._process.stdin is not None:
-                self._process.stdin.close()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=at_most_s)
+            if self.process.stdin is not None:
+                self.process.stdin.close()
+        try:
+            self.process.wait(timeout=FINISH_S)
+        except subprocess.TimeoutExpired:
+            self.failure = (
+                f"the rest is still being forwarded to {TITLES[self._tool]}, by process {self.process.pid}: see "
+                f"{self._note}"
+            )
         self.flush()
 
     def _reason(self) -> str:

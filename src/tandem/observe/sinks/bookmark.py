@@ -19,12 +19,14 @@ class Bookmark:
     project: str
     name: str
     offline: bool
-    times_ns: dict[str, int] = field(default_factory=dict)
-    """Of the newest record forwarded, by its writer."""
+    taken: dict[str, int] = field(default_factory=dict)
+    """How many records of each writer are in it: files of a log only grow, whatever a clock does."""
     steps: dict[str, int] = field(default_factory=dict)
     """The last step of every curve."""
     events: int = 0
     """Lines of the event log."""
+    answers: str = ""
+    """Fingerprint of the answers that it has."""
 
 
 def bookmark_path(run: Path, tool: str) -> Path:

@@ -1,12 +1,12 @@
 """A run as it goes on, forwarded to another tool: everything once, whoever is killed in between."""
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tandem.artefact import write_atomic
+from tandem.artefact import fingerprint, write_atomic
 from tandem.observe.dashboard.sentences import log_line
 from tandem.observe.series.fold import read_series
 from tandem.observe.sinks.bookmark import Bookmark, write_bookmark
@@ -49,6 +49,7 @@ class Forwarder:
         self._tool, self._path, self._bookmark = tool, path, bookmark
         self._curves, self._hosts = Curves(), HostWindows()
         self._begun_ns = 0
+        self._seen: Counter[str] = Counter()
         self._points: list[Point] = []
         self._samples: list[SampleTranslated] = []
         self._facts: dict[str, str] = {}
@@ -75,14 +76,16 @@ class Forwarder:
             self._hand_over(lambda: self._give(points, facts))
 
     def close(self, answers: Mapping[str, str]) -> None:
-        """Hand over what is left, and the answers."""
+        """Hand over what is left, and the answers if they are others than the tool has."""
         self._points += self._new(self._curves.rest())
-        self._facts |= answers
+        if answers and (mark := fingerprint(answers)) != self._bookmark.answers:
+            self._facts |= answers
+            self._bookmark.answers = mark
         self.flush()
         self._give_events()
 
     def _take_leader(self, record: Record) -> None:
-        is_known = record.time_ns <= self._bookmark.times_ns.get(_LEADER, 0)
+        is_known = self._is_known(_LEADER)
         if not is_known:
             self._points += self._new(self._curves.take(record))
         match record.event:
@@ -96,12 +99,17 @@ class Forwarder:
                 self._give_translations(step)
 
     def _take_host(self, record: Record) -> None:
-        host, times_ns = record.host or "", self._bookmark.times_ns
-        if isinstance(record.event, HostSampled) and record.time_ns <= times_ns.get(host, 0):
+        host = record.host or ""
+        if isinstance(record.event, HostSampled) and self._is_known(host):
             return
         if (means := self._hosts.take(record)) is not None:
-            times_ns[host] = record.time_ns
+            self._bookmark.taken[host] = self._seen[host]
             self._points.append(self._point(record.time_ns, self._step, means))
+
+    def _is_known(self, writer: str) -> bool:
+        """Whether the tool has the next record of a writer."""
+        self._seen[writer] += 1
+        return self._seen[writer] <= self._bookmark.taken.get(writer, 0)
 
     def _take_words(self, record: Record) -> None:
         if isinstance(record.event, RunFinished):
@@ -116,7 +124,7 @@ class Forwarder:
         """What the tool does not have of them; its curves are moved on."""
         new = []
         for point in points:
-            self._bookmark.times_ns[_LEADER] = point.time_ns
+            self._bookmark.taken[_LEADER] = self._seen[_LEADER]
             held = self._bookmark.steps
             numbers = {
                 name: value for name, value in point.numbers.items() if point.step > held.get(name, -1)
@@ -138,7 +146,7 @@ class Forwarder:
     def _give(self, points: Sequence[Point], facts: Mapping[str, str]) -> None:
         self._tool.log_points(points)
         if facts:
-            self._tool.log_facts(facts)
+            self._tool.log_facts(self._step, facts)
 
     def _give_translations(self, step: int) -> None:
         samples = [each for each in self._samples if each.step == step]

@@ -51,8 +51,9 @@ class MlflowTool:
         del step
         self._client.log_text(self.id, "".join(f"{time}  {text}\n" for time, text in lines), "events.txt")
 
-    def log_facts(self, facts: Mapping[str, str]) -> None:
+    def log_facts(self, step: int, facts: Mapping[str, str]) -> None:
         """As tags."""
+        del step
         for name, text in facts.items():
             self._client.set_tag(self.id, _safe(f"tandem.{name}"), text[:LONGEST_TAG])
 

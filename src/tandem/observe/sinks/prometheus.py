@@ -2,10 +2,14 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
 from typing import TypeAlias, get_args
 
+from tandem.observe.visible import visible
 from tandem.observe.watch.hosts import Moment, WatchedHost
-from tandem.observe.watch.progress import is_silent, progress_of
+from tandem.observe.watch.life import Life, is_quiet, life_of
+from tandem.observe.watch.progress import progress_of
 from tandem.observe.watch.state import Doing, WatchState
 
 __all__ = ["CONTENT_TYPE", "metrics_text"]
@@ -14,8 +18,6 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 NANO = 1_000_000_000
 BITS = 8
-FRESH_S = 60.0
-"""How long a sample of a host is shown: an old one is no news of it."""
 
 _Sample: TypeAlias = tuple[str, dict[str, str], float | None]
 
@@ -23,7 +25,8 @@ _GAUGES = {
     "tandem_run_info": "A run, with what it trains on.",
     "tandem_run_doing": "1 for what the run does, 0 for all else.",
     "tandem_run_finished": "Whether the run has ended.",
-    "tandem_run_silent": "Whether the run has said nothing for longer than its work explains.",
+    "tandem_run_silent": "Whether the run has said nothing for longer than its work explains, or is lost.",
+    "tandem_run_lost": "Whether the run's process is gone without a word.",
     "tandem_last_record_timestamp_seconds": "When the run wrote its last record.",
     "tandem_progress_ratio": "Share of the way to the stop rule that ends the run first.",
     "tandem_remaining_seconds": "Until the end at the present pace, evaluations and checkpoints included.",
@@ -65,11 +68,19 @@ _COUNTERS = {
 }
 
 
-def metrics_text(states: Mapping[str, WatchState], *, now_ns: int) -> str:
-    """All that is known of the runs, which have their keys as label `run`; what is not known is left out."""
+def metrics_text(
+    states: Mapping[str, WatchState], *, now_ns: int, folders: Mapping[str, Path] = MappingProxyType({})
+) -> str:
+    """All that is known of the runs, which have their keys as label `run`; what is not known is left out.
+
+    Of a run whose folder is given it is known whether its process is there.
+    """
     lines: dict[str, list[str]] = {name: [] for name in (*_GAUGES, *_COUNTERS)}
     for key, state in states.items():
-        for name, labels, value in _samples(state, now_ns):
+        folder = folders.get(key)
+        life = life_of(state, folder=folder, now_ns=now_ns)
+        called = folder.resolve().name if folder is not None else state.run or key
+        for name, labels, value in _samples(state, called, life=life, now_ns=now_ns):
             if value is not None and not math.isnan(value):
                 lines[name].append(f"{name}{_labels({'run': key, **labels})} {_number(value)}")
     kinds = [("gauge", _GAUGES), ("counter", _COUNTERS)]
@@ -81,24 +92,25 @@ def metrics_text(states: Mapping[str, WatchState], *, now_ns: int) -> str:
     )
 
 
-def _samples(state: WatchState, now_ns: int) -> Iterator[_Sample]:
-    yield from _life(state, now_ns)
-    yield from _training(state, now_ns)
+def _samples(state: WatchState, called: str, *, life: Life, now_ns: int) -> Iterator[_Sample]:
+    yield from _life(state, called, life)
+    yield from _training(state, life)
     yield from _evaluations(state)
     for host in state.hosts.values():
         # A finished run says nothing of what its hosts do now.
-        if host.last is not None and now_ns - host.last.time_ns < FRESH_S * NANO:
+        if host.last is not None and host.age_s(now_ns) is None:
             yield from _host(host, host.last)
 
 
-def _life(state: WatchState, now_ns: int) -> Iterator[_Sample]:
+def _life(state: WatchState, called: str, life: Life) -> Iterator[_Sample]:
     started = state.started
     about = {} if started is None else {"device": started.device, "precision": started.precision}
-    yield "tandem_run_info", {"name": state.run, **about}, 1
+    yield "tandem_run_info", {"name": called, "recipe": state.recipe, **about}, 1
     for each in get_args(Doing):
         yield "tandem_run_doing", {"doing": each}, each == state.doing
-    yield "tandem_run_finished", {}, state.doing == "finished"
-    yield "tandem_run_silent", {}, is_silent(state, now_ns=now_ns)
+    yield "tandem_run_finished", {}, life == "over"
+    yield "tandem_run_silent", {}, is_quiet(life)
+    yield "tandem_run_lost", {}, life == "lost"
     yield "tandem_last_record_timestamp_seconds", {}, state.last_time_ns / NANO or None
     yield "tandem_troubles", {}, len(state.troubles)
     spent = state.spent
@@ -107,12 +119,12 @@ def _life(state: WatchState, now_ns: int) -> Iterator[_Sample]:
     yield "tandem_spent_seconds_total", {"activity": "checkpoint"}, spent.checkpoint_s
 
 
-def _training(state: WatchState, now_ns: int) -> Iterator[_Sample]:
-    progress, last, recent = progress_of(state), state.recent.last, state.recent
-    goes_on = state.doing in {"training", "evaluating"} and not is_silent(state, now_ns=now_ns)
+def _training(state: WatchState, life: Life) -> Iterator[_Sample]:
+    progress, last, recent = progress_of(state, life=life), state.recent.last, state.recent
     if progress is not None:
         yield "tandem_progress_ratio", {}, progress.share
-        yield "tandem_remaining_seconds", {}, progress.left_s if goes_on else None
+        yield "tandem_remaining_seconds", {}, progress.left_s
+    if state.started is not None:
         yield "tandem_step", {}, state.step
         yield "tandem_epoch", {}, state.epoch
         yield "tandem_target_tokens", {}, state.tokens
@@ -122,7 +134,7 @@ def _training(state: WatchState, now_ns: int) -> Iterator[_Sample]:
     yield "tandem_nll", {}, recent.nll
     yield "tandem_learning_rate", {}, last.learning_rate
     yield "tandem_gradient_norm", {}, last.gradient_norm
-    if goes_on:
+    if life == "at work" and state.doing in {"training", "evaluating"}:
         yield "tandem_target_tokens_per_second", {}, recent.tokens_per_s
         yield "tandem_step_seconds", {}, recent.step_s
         for phase, part in recent.phases.items():
@@ -178,7 +190,7 @@ def _known(count: int) -> float | None:
 
 
 def _labels(labels: Mapping[str, str]) -> str:
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
+    return "{" + ",".join(f'{name}="{_escaped(visible(value))}"' for name, value in labels.items()) + "}"
 
 
 def _escaped(value: str) -> str:

@@ -27,7 +27,8 @@ class HostWindows:
             case HostSampled() as sample if record.host in self._hosts:
                 host = self._hosts[record.host]
                 host.add(record.time_ns, sample)
-                if record.time_ns - host.moments[0].time_ns >= EVERY_S * NANO:
+                # A clock that was put back must not keep a window open.
+                if abs(record.time_ns - host.moments[0].time_ns) >= EVERY_S * NANO:
                     means = dict(_means(host))
                     host.moments.clear()
                     return means

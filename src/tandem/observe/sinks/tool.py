@@ -53,7 +53,7 @@ class Tool(Protocol):
     def log_events(self, step: int, lines: Sequence[tuple[str, str]]) -> None:
         """Show the event log, whose lines are times and sentences, in place of what was shown before."""
 
-    def log_facts(self, facts: Mapping[str, str]) -> None:
+    def log_facts(self, step: int, facts: Mapping[str, str]) -> None:
         """Put short texts beside the run; one with the name of an earlier one replaces it."""
 
     def close(self, ending: Ending) -> None:

@@ -24,7 +24,6 @@ class TrackioTool:
 
     def __init__(self, run: Run, warned: list[warnings.WarningMessage]) -> None:
         self._run, self._warned, self.id = run, warned, str(run.id)
-        self._step = 0
 
     def log_points(self, points: Sequence[Point]) -> None:
         """Add to the curves."""
@@ -41,10 +40,10 @@ class TrackioTool:
         table = trackio.Table(columns=["time", "event"], data=[list(line) for line in lines])
         self._log(step, {"events": table})
 
-    def log_facts(self, facts: Mapping[str, str]) -> None:
+    def log_facts(self, step: int, facts: Mapping[str, str]) -> None:
         """As a table of two columns."""
         table = trackio.Table(columns=["fact", "value"], data=[list(fact) for fact in facts.items()])
-        self._log(self._step, {"facts": table})
+        self._log(step, {"facts": table})
 
     def close(self, ending: Ending) -> None:
         """Wait until all is written; Trackio does not keep how a run ended."""
@@ -54,7 +53,6 @@ class TrackioTool:
         self._refuse_loss()
 
     def _log(self, step: int, row: dict[str, object]) -> None:
-        self._step = step
         self._run.log(row, step=step)
         self._refuse_loss()
 

@@ -34,8 +34,9 @@ class WandbTool:
         """As a table."""
         self._log_table("events", ("time", "event"), [list(line) for line in lines], step=step)
 
-    def log_facts(self, facts: Mapping[str, str]) -> None:
+    def log_facts(self, step: int, facts: Mapping[str, str]) -> None:
         """Into the summary."""
+        del step
         self._run.summary.update(dict(facts))
 
     def close(self, ending: Ending) -> None:

@@ -14,9 +14,9 @@ TEXTS = "explained"
 
 
 def question_of(key: str) -> Question:
-    """The question of that name; raises TandemError where there is none."""
+    """The question of that name, or number; raises TandemError where there is none."""
     for question in QUESTIONS:
-        if question.key == key:
+        if key in {question.key, str(question.number)}:
             return question
     known = ", ".join(question.key for question in QUESTIONS)
     raise TandemError(f"There is no question {key!r}: choose one of {known}.")

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.live import Live
 
 from tandem.observe.visible import visible
+from tandem.observe.watch.life import Life, life_of
 from tandem.observe.watch.lines import Narrator
 from tandem.observe.watch.opening import open_run
 from tandem.observe.watch.screen import Screen
@@ -19,7 +20,7 @@ from tandem.runlog.layout import RunLayout
 from tandem.runlog.reader import follow
 from tandem.runlog.record import Record
 
-__all__ = ["Sink", "follow_run", "is_over", "look_at_run", "unless_step_of_other_rank"]
+__all__ = ["Sink", "can_draw", "follow_run", "is_over", "look_at_run", "unless_step_of_other_rank"]
 
 POLL_S = 0.5
 DRAW_S = 0.9
@@ -47,8 +48,8 @@ class Sink(Protocol):
 class _Picture:
     """A display that is drawn anew."""
 
-    def __init__(self, live: Live, state: WatchState) -> None:
-        self._live, self._state = live, state
+    def __init__(self, live: Live, state: WatchState, folder: Path) -> None:
+        self._live, self._state, self._folder = live, state, folder
         self._size = live.console.size
         self._due_s = 0.0
 
@@ -63,7 +64,7 @@ class _Picture:
         console = self._live.console
         if console.size != self._size:
             self._start_anew()
-        self._live.update(_screen(self._state, console), refresh=True)
+        self._live.update(_screen(self._state, console, self._folder), refresh=True)
         self._due_s = time.monotonic() + DRAW_S
 
     def wait(self) -> None:
@@ -87,36 +88,51 @@ class _Picture:
         self._live.start()
 
 
-def _screen(state: WatchState, console: Console) -> Screen:
-    return Screen(state=state, now_ns=time.time_ns(), rows=console.height - 1)
+def _screen(state: WatchState, console: Console, folder: Path) -> Screen:
+    return Screen(state=state, now_ns=time.time_ns(), rows=console.height - 1, folder=folder)
 
 
 class _Lines:
     """A display that only grows."""
 
-    def __init__(self, console: Console, state: WatchState, *, since_ns: int) -> None:
-        self._console, self._state, self._since_ns = console, state, since_ns
+    def __init__(self, console: Console, state: WatchState, folder: Path, *, since_ns: int) -> None:
+        self._console, self._state, self._folder, self._since_ns = console, state, folder, since_ns
         self._narrator = Narrator()
 
     def tell(self, record: Record, trouble: Trouble | None) -> None:
         if record.time_ns < self._since_ns:
             return
+        if self._narrator.waits:
+            self._print(*self._narrator.hear(self._state, life=self._life(time.time_ns())))
         if trouble is not None:
             self._print(f"warning: {trouble}")
-        for line in self._narrator.lines(record, self._state):
-            self._print(line)
+        self._print(*self._narrator.lines(record, self._state))
 
     def keep_up(self) -> None:
-        self.refresh()
+        # A run that is resumed was silent before, and is not heard of at once.
+        if self._state.last_time_ns >= self._since_ns:
+            now_ns = time.time_ns()
+            self._print(*self._narrator.meanwhile(self._state, life=self._life(now_ns), now_ns=now_ns))
+        self._console.file.flush()
 
     def refresh(self) -> None:
+        self._print(*self._narrator.rest(self._state))
         self._console.file.flush()
 
     def wait(self) -> None:
         time.sleep(POLL_S)
 
-    def _print(self, line: str) -> None:
-        self._console.print(visible(line), markup=False, highlight=False, soft_wrap=True)
+    def _life(self, now_ns: int) -> Life:
+        return life_of(self._state, folder=self._folder, now_ns=now_ns)
+
+    def _print(self, *lines: str) -> None:
+        for line in lines:
+            self._console.print(visible(line), markup=False, highlight=False, soft_wrap=True)
+
+
+def can_draw(console: Console) -> bool:
+    """Whether a display can be drawn anew there: neither on paper, nor where only lines can be written."""
+    return console.is_terminal and not console.is_dumb_terminal
 
 
 def follow_run(
@@ -133,11 +149,12 @@ def follow_run(
     What was logged before `since_ns` counts, but is not told again in plain lines.
     """
     state = WatchState(run=folder.resolve().name)
-    if plain or not console.is_terminal:
-        _follow(folder, state, _Lines(console, state, since_ns=since_ns), until=until, sinks=sinks)
+    if plain or not can_draw(console):
+        lines = _Lines(console, state, folder, since_ns=since_ns)
+        _follow(folder, state, lines, until=until, sinks=sinks)
         return state
     with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
-        _follow(folder, state, _Picture(live, state), until=until, sinks=sinks)
+        _follow(folder, state, _Picture(live, state, folder), until=until, sinks=sinks)
     return state
 
 
@@ -149,8 +166,8 @@ def look_at_run(folder: Path, *, console: Console) -> WatchState:
     state, offsets = open_run(folder)
     if not is_over(state):
         with Live(console=console, auto_refresh=False, screen=True) as live:
-            _follow(folder, state, _Picture(live, state), offsets=offsets)
-    console.print(_screen(state, console))
+            _follow(folder, state, _Picture(live, state, folder), offsets=offsets)
+    console.print(_screen(state, console, folder))
     return state
 
 

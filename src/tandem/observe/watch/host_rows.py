@@ -11,13 +11,12 @@ from rich.text import Text
 from tandem.observe.numbers import duration
 from tandem.observe.visible import visible
 from tandem.observe.watch.chart import draw_spark
+from tandem.observe.watch.columns import GAP, fitting
 from tandem.observe.watch.hosts import Moment, WatchedHost
 
 __all__ = ["HostRows"]
 
-NANO = 1_000_000_000
 GIB = 1 << 30
-STALE_S = 30.0
 WIDE = 110
 NARROW = 66
 NAME_CELLS = 14
@@ -39,21 +38,15 @@ class HostRows:
     @property
     def most(self) -> int:
         """Rows that all there is to show takes."""
-        return sum(self._rows_of(host) for host in self.hosts)
+        return sum(map(self._rows_of, self.hosts)) if self.width >= WIDE else len(self.hosts)
 
     def draw(self, rows: int) -> list[RenderableType]:
         """As much as goes into these rows."""
         if rows >= self.most and self.width >= WIDE:
             return [row for host in self.hosts for row in self._whole(host)]
         shown = self.hosts if rows >= len(self.hosts) else self.hosts[: rows - 1]
-        table = Table.grid(padding=(0, 2, 0, 0))
-        drawn = [self._short(host) for host in shown]
-        for number in range(max(map(len, drawn), default=0)):
-            table.add_column(no_wrap=True, overflow="ellipsis", justify="right" if number > 1 else "left")
-        for cells in drawn:
-            table.add_row(*cells)
         rest = len(self.hosts) - len(shown)
-        return [table, *([Text(f"and {rest} more hosts", "dim")] if rest else [])]
+        return [self._short_rows(shown), *([Text(f"and {rest} more hosts", "dim")] if rest else [])]
 
     def _rows_of(self, host: WatchedHost) -> int:
         return 1 + -(-len(host.described.gpus) // self._gpus_a_row)
@@ -62,13 +55,29 @@ class HostRows:
     def _gpus_a_row(self) -> int:
         return max(1, self.width // GPU_CELLS)
 
+    def _short_rows(self, hosts: Sequence[WatchedHost]) -> Table:
+        drawn = [self._short(host) for host in hosts]
+        columns = {
+            str(place): [cells[place] for cells in drawn if place < len(cells)]
+            for place in range(max(map(len, drawn), default=0))
+        }
+        names = [Text(_cut(host.name, NAME_CELLS)) for host in hosts]
+        kept = len(fitting({"name": names, **columns}, width=self.width)) - 1
+        taken = sum(GAP + max(cell.cell_len for cell in columns[str(place)]) for place in range(kept))
+        table = Table.grid(padding=(0, GAP, 0, 0))
+        for place in range(kept + 1):
+            table.add_column(no_wrap=True, overflow="ellipsis", justify="right" if place > 1 else "left")
+        for host, cells in zip(hosts, drawn, strict=True):
+            table.add_row(Text(_cut(host.name, max(NAME_CELLS, self.width - taken)), "bold"), *cells[:kept])
+        return table
+
     def _short(self, host: WatchedHost) -> list[Text]:
-        """One row: the GPUs together, the interface that carries most, the CPU."""
-        name, last = Text(_cut(host.name, NAME_CELLS), "bold"), host.last
-        if last is None or self._is_stale(last):
-            return [name, self._stale(last)]
+        """One row behind the name: the GPUs together, the interface that carries most, the CPU."""
+        last = host.last
+        if last is None or host.age_s(self.now_ns) is not None:
+            return [self._stale(host)]
         gpus, busy = len(host.described.gpus), _mean(last.gpu_utilisation)
-        cells = [name]
+        cells: list[Text] = []
         if gpus:
             label = f"{gpus} GPUs" if gpus > 1 else "GPU"
             spark = self._spark(host, lambda each: _mean(each.gpu_utilisation), cells=12, top=1.0)
@@ -95,8 +104,8 @@ class HostRows:
     def _whole(self, host: WatchedHost) -> Iterator[RenderableType]:
         last = host.last
         head = Text(_cut(host.name, self.width // 3), "bold", no_wrap=True, overflow="ellipsis")
-        if last is None or self._is_stale(last):
-            yield head.append("  ").append_text(self._stale(last))
+        if last is None or host.age_s(self.now_ns) is not None:
+            yield head.append("  ").append_text(self._stale(host))
             return
         head.append("  cpu ", "default")
         head.append_text(self._spark(host, lambda each: each.cpu, cells=12, top=1.0))
@@ -152,13 +161,11 @@ class HostRows:
         )
         return Text(drawn.ljust(cells), "blue")
 
-    def _is_stale(self, last: Moment) -> bool:
-        return self.now_ns - last.time_ns > STALE_S * NANO
-
-    def _stale(self, last: Moment | None) -> Text:
-        if last is None:
+    def _stale(self, host: WatchedHost) -> Text:
+        age_s = host.age_s(self.now_ns)
+        if age_s is None:
             return Text("no sample yet", "dim")
-        return Text(f"no sample for {duration((self.now_ns - last.time_ns) / NANO)}", "bold red")
+        return Text(f"no sample for {duration(age_s)}", "bold red")
 
 
 def _cut(name: str, cells: int) -> str:

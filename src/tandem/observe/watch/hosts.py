@@ -10,6 +10,8 @@ from tandem.runlog.event import HostDescribed, HostSampled
 __all__ = ["HELD_SAMPLES", "Moment", "WatchedHost"]
 
 HELD_SAMPLES = 120
+STALE_S = 30.0
+NANO = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,11 @@ class WatchedHost:
     def last(self) -> Moment | None:
         """The newest sample."""
         return self.moments[-1] if self.moments else None
+
+    def age_s(self, now_ns: int) -> float | None:
+        """Of the newest sample, where that is too old to tell what the host does now."""
+        age_s = (now_ns - self.moments[-1].time_ns) / NANO if self.moments else 0.0
+        return age_s if age_s > STALE_S else None
 
     def add(self, time_ns: int, sample: HostSampled) -> None:
         """Take the next sample."""

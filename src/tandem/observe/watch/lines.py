@@ -3,13 +3,15 @@
 import math
 
 from tandem.observe.numbers import count, duration, megabytes, short_count
-from tandem.observe.watch.progress import progress_of
+from tandem.observe.watch.life import Life, is_quiet
+from tandem.observe.watch.progress import progress_of, share_text, status, way_of
 from tandem.observe.watch.state import Evaluation, WatchState
 from tandem.runlog.event import (
     CheckpointWritten,
     EvaluationFinished,
     Event,
     RunFinished,
+    RunImported,
     StepFinished,
     TrainingFinished,
     TrainingStarted,
@@ -30,7 +32,17 @@ class Narrator:
 
     def __init__(self) -> None:
         self._told_ns = 0
+        self._untold_ns = 0
+        """Of a step that was passed over; 0 where there is none."""
         self._has_told_end = False
+        self._life: Life = "at work"
+        self._quiet_ns = 0
+        """Of the last word before a silence that was told of."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has said that the run is silent or lost, and not yet that it was heard again."""
+        return is_quiet(self._life)
 
     def lines(self, record: Record, state: WatchState) -> list[str]:
         """What to print about a record that the state has taken."""
@@ -43,30 +55,59 @@ class Narrator:
                 return [_evaluated(state.evaluations[-1]), *_sample(state, record.event.step)]
             case RunFinished(reason=reason):
                 was_told, self._has_told_end = self._has_told_end, True
-                return [] if was_told else [f"run finished: {reason}"]
+                return [] if was_told else [*self.rest(state), f"run finished: {reason}"]
             case event:
                 if isinstance(event, TrainingStarted | TrainingFinished):
                     self._has_told_end = isinstance(event, TrainingFinished)
+                    self._untold_ns = 0
                 return _told(event, state)
 
-    def _step(self, record: Record, state: WatchState) -> list[str]:
-        pause_s = min(LONGEST_S, max(SHORTEST_S, PART * state.spent.total_s))
-        if record.time_ns - self._told_ns < pause_s * NANO:
+    def meanwhile(self, state: WatchState, *, life: Life, now_ns: int) -> list[str]:
+        """What to print while no record comes: the step that was last, and that the run says nothing."""
+        is_last = life != "at work" or now_ns - self._untold_ns > _pause_ns(state)
+        lines = self.rest(state) if is_last else []
+        # One that is lost and is being resumed is only silent again for a while.
+        if is_quiet(life) and self._life not in (life, "lost"):
+            self._quiet_ns, self._life = state.last_time_ns, life
+            lines.append(f"warning: {status(state, life=life, now_ns=now_ns)}")
+        return lines
+
+    def hear(self, state: WatchState, *, life: Life) -> list[str]:
+        """What to print before the first record after a silence."""
+        if not self.waits or is_quiet(life):
             return []
-        self._told_ns = record.time_ns
+        self._life = life
+        return [f"heard again after {duration((state.last_time_ns - self._quiet_ns) / NANO)}"]
+
+    def rest(self, state: WatchState) -> list[str]:
+        """What to print of the last step, where that was passed over."""
+        is_untold, self._untold_ns = self._untold_ns > 0, 0
+        return [_stepped(state)] if is_untold else []
+
+    def _step(self, record: Record, state: WatchState) -> list[str]:
+        if self._has_told_end:
+            return []
+        if record.time_ns - self._told_ns < _pause_ns(state):
+            self._untold_ns = record.time_ns
+            return []
+        self._told_ns, self._untold_ns = record.time_ns, 0
         return [_stepped(state)]
 
 
+def _pause_ns(state: WatchState) -> float:
+    return min(LONGEST_S, max(SHORTEST_S, PART * state.spent.total_s)) * NANO
+
+
 def _stepped(state: WatchState) -> str:
-    progress, recent, last = progress_of(state), state.recent, state.recent.last
-    parts = [f"step {count(state.step)}" if progress is None else f"{progress.text} ({progress.share:.0%})"]
-    parts += [
-        f"epoch {state.epoch + 1}",
-        f"loss {recent.loss:.3f}",
-        f"{recent.tokens_per_s:,.0f} target tokens/s",
-    ]
+    progress, recent, last = progress_of(state, life="at work"), state.recent, state.recent.last
+    done = "" if progress is None else f" ({share_text(progress.share)})"
+    parts = [f"{way_of(state, progress)}{done}", f"epoch {state.epoch + 1}", f"loss {recent.loss:.3f}"]
+    if recent.tokens_per_s:
+        parts += [f"{recent.tokens_per_s:,.0f} target tokens/s"]
     if last is not None:
-        parts += [f"learning rate {last.learning_rate:.2e}", f"gradient norm {last.gradient_norm:.2f}"]
+        rates = {"learning rate": f"{last.learning_rate:.2e}", "gradient norm": f"{last.gradient_norm:.2f}"}
+        is_ours = state.imported is None
+        parts += [f"{name} {value}" for name, value in rates.items() if is_ours or value != "nan"]
     if progress is not None and progress.left_s is not None:
         parts += [f"{duration(progress.left_s)} left"]
     return ", ".join(parts)
@@ -103,7 +144,9 @@ def _sample(state: WatchState, step: int) -> list[str]:
 
 def _told(event: Event, state: WatchState) -> list[str]:
     match event:
-        case TrainingStarted():
+        case RunImported():
+            return [f"imported from {event.tool}"]
+        case TrainingStarted() if state.imported is None:
             return [_started(event), *_slower(event)]
         case CheckpointWritten():
             size, waited = megabytes(event.bytes), duration(event.blocked_s)

@@ -28,6 +28,7 @@ def open_run(folder: Path) -> tuple[WatchState, dict[Path, int]]:
     live = LiveSeries(folder)
     live.refresh(leader_only=True)
     state, offsets = state_of(live.series()), dict(live.offsets)
+    state.run = folder.resolve().name
     read_whole = ("host-", RunLayout(folder).rank_log(0).name)
     for path in [path for path, offset in offsets.items() if not offset]:
         if path.name.startswith(read_whole):

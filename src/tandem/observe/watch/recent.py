@@ -11,12 +11,15 @@ from tandem.runlog.event import StepFinished
 __all__ = ["STEPS", "Recent", "RecentStep"]
 
 STEPS = 100
+LATEST = 10
+"""One part of so many of a run's steps, its last one, is what a mean loss is of: more would lag behind the curve."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentStep:
     """What the columns of a series tell of a step, with the names of StepFinished."""
 
+    step: int
     loss: float
     nll: float
     learning_rate: float
@@ -41,6 +44,10 @@ class Recent:
         """Forget: the steps to come do not follow the ones before."""
         self._steps.clear()
 
+    def __len__(self) -> int:
+        """Steps since the start, as far as they are held."""
+        return len(self._steps)
+
     @property
     def last(self) -> StepFinished | RecentStep | None:
         """The newest step."""
@@ -48,12 +55,12 @@ class Recent:
 
     @property
     def loss(self) -> float:
-        """What is minimised, per target token; NaN before the first step that counts."""
+        """What is minimised, per target token, over the last tenth of the steps; NaN before one counts."""
         return self._per_token([step.loss for step in self._steps])
 
     @property
     def nll(self) -> float:
-        """Negative log-likelihood per target token; NaN before the first step that counts."""
+        """Negative log-likelihood per target token, over the same steps; NaN before one counts."""
         return self._per_token([step.nll for step in self._steps])
 
     @property
@@ -90,7 +97,8 @@ class Recent:
 
     def _per_token(self, values: list[float]) -> float:
         pairs = zip(self._steps, values, strict=True)
+        latest = max(1, self._steps[-1].step // LATEST) if self._steps else 0
         # Steps of other tools may have no count of tokens.
-        counted = [(step.target_tokens or 1, value) for step, value in pairs if not step.skipped]
+        counted = [(step.target_tokens or 1, value) for step, value in pairs if not step.skipped][-latest:]
         tokens = sum(count for count, _ in counted)
         return sum(count * value for count, value in counted) / tokens if tokens else math.nan

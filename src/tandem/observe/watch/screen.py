@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -14,18 +15,19 @@ from tandem.observe.numbers import duration
 from tandem.observe.visible import visible
 from tandem.observe.watch.chart import draw_chart, draw_spark
 from tandem.observe.watch.host_rows import HostRows
+from tandem.observe.watch.life import Life, is_quiet, life_of
 from tandem.observe.watch.progress import (
     Progress,
     equipment_of,
-    is_silent,
     numbers_of,
     progress_of,
+    share_text,
     status,
 )
 from tandem.observe.watch.state import WatchState
 from tandem.observe.watch.tables import (
-    NARROW,
     evaluations_table,
+    headed_table,
     phases_bar,
     phases_legend,
     samples_table,
@@ -37,6 +39,8 @@ __all__ = ["Screen"]
 WIDE = 120
 """From here on, samples stand beside the evaluations."""
 HEAD_ROWS = 5
+FRAMES = {"troubles": 0, "trends": 0, "evaluations": 2}
+"""Rows around a part beside its own, which are one for the others."""
 GUTTER = 12
 NANO = 1_000_000_000
 SIGNS = {"·": "-", "–": "-", "…": ".", "°": " ", "↑": "^", "↓": "v", "━": "-", "╸": "-", "╺": "-"}
@@ -51,6 +55,8 @@ class Screen:
     state: WatchState
     now_ns: int
     rows: int
+    folder: Path | None = None
+    """Where the run lies, for what its log cannot tell."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw within the width that is given."""
@@ -69,10 +75,11 @@ class Screen:
             now_ns=self.now_ns,
             ascii_only=ascii_only,
         )
+        life = life_of(state, folder=self.folder, now_ns=self.now_ns)
         plan = _plan(state, hosts, rows=self.rows, width=width)
         parts: list[RenderableType] = [
-            _title(state, self.now_ns, width=width),
-            _bar(state, self.now_ns),
+            _title(state, life, self.now_ns, width=width),
+            _bar(state, life, width=width),
             "",
             _figures(state, width=width),
         ]
@@ -86,7 +93,7 @@ class Screen:
         if plan["phases"]:
             phases = state.recent.phases
             bar = [phases_bar(phases, width=width, ascii_only=ascii_only)] if plan["phases"] > 1 else []
-            parts += ["", *bar, phases_legend(phases)]
+            parts += ["", *bar, phases_legend(phases, width=width)]
         if plan["evaluations"] or plan["samples"]:
             parts += ["", _results(state, plan, width=width)]
         return parts
@@ -110,24 +117,26 @@ def _plan(state: WatchState, hosts: HostRows, *, rows: int, width: int) -> Count
     phases = int(bool(state.recent.phases))
     curves = 2 * bool(state.curve.values(1))
     wishes = [
-        ("troubles", min(len(state.troubles), max(1, rows // 8)), 0, 1),
-        ("evaluations", min(evaluations, 3), 2, 1),
-        ("chart", curves, 1, 1),
-        ("hosts", min(len(hosts.hosts), 3), 1, 1),
-        ("trends", 2 * has_steps, 0, 1),
-        ("samples", min(samples, 3), 1, 3),
-        ("phases", phases, 1, 1),
-        ("hosts", min(len(hosts.hosts), rows // 4) - 3, 0, 1),
-        ("evaluations", min(evaluations, 12) - 3, 0, 1),
-        ("samples", min(samples, 9) - 3, 0, 3),
-        ("phases", phases, 0, 1),
-        ("chart", curves, 0, 1),
-        ("hosts", hosts.most - len(hosts.hosts), 0, max(1, hosts.most - len(hosts.hosts))),
-        ("chart", 4 * curves, 0, 1),
+        ("troubles", min(len(state.troubles), max(1, rows // 8)), 1),
+        ("evaluations", min(evaluations, 3), 1),
+        ("chart", curves, 1),
+        ("hosts", min(len(hosts.hosts), 3), 1),
+        ("trends", 2 * has_steps, 1),
+        ("samples", min(samples, 3), 3),
+        ("phases", phases, 1),
+        ("hosts", min(len(hosts.hosts), rows // 4) - 3, 1),
+        ("evaluations", min(evaluations, 12) - 3, 1),
+        ("samples", min(samples, 9) - 3, 3),
+        ("phases", phases, 1),
+        ("chart", curves, 1),
+        ("hosts", len(hosts.hosts) - max(3, rows // 4), 1),
+        ("hosts", hosts.most - len(hosts.hosts), max(1, hosts.most - len(hosts.hosts))),
+        ("chart", 4 * curves, 1),
     ]
     plan: Counter[str] = Counter()
     left = rows - HEAD_ROWS
-    for name, wanted, frame, unit in wishes:
+    for name, wanted, unit in wishes:
+        frame = 0 if plan[name] else FRAMES.get(name, 1)
         given = min(wanted, left - frame) // unit * unit
         if given > 0:
             plan[name] += given
@@ -137,51 +146,45 @@ def _plan(state: WatchState, hosts: HostRows, *, rows: int, width: int) -> Count
     return plan
 
 
-def _title(state: WatchState, now_ns: int, *, width: int) -> RenderableType:
-    style = "bold red" if is_silent(state, now_ns=now_ns) else STATUS_STYLES.get(state.doing, "")
-    name, doing = (
-        Text(visible(state.run or "run"), "bold"),
-        Text(visible(status(state, now_ns=now_ns)), style),
-    )
+def _title(state: WatchState, life: Life, now_ns: int, *, width: int) -> RenderableType:
+    style = "bold red" if is_quiet(life) else STATUS_STYLES.get(state.doing, "")
+    doing = Text(visible(status(state, life=life, now_ns=now_ns)), style)
+    name = Text(visible(state.run or state.recipe or "run"), "bold")
+    if state.recipe not in ("", name.plain):
+        name.append(visible(f" ({state.recipe})"), "not bold")
     # What the run does matters more than all of its name.
     name.truncate(max(width // 3, width - 8 - doing.cell_len), overflow="ellipsis")
     title = Text.assemble(name, " · ", doing)
+    equipment = equipment_of(state)
     grid = Table.grid(expand=True, padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True, overflow="ellipsis")
     grid.add_column(no_wrap=True, justify="right", ratio=1, style="dim", overflow="ellipsis")
-    grid.add_row(title, equipment_of(state))
+    has_room = title.cell_len + 2 + cell_len(equipment) <= width
+    grid.add_row(title, *([equipment] if has_room else []))
     return grid
 
 
-def _bar(state: WatchState, now_ns: int) -> RenderableType:
-    progress = progress_of(state)
+def _bar(state: WatchState, life: Life, *, width: int) -> RenderableType:
+    progress = progress_of(state, life=life)
     if progress is None:
         return Text("")
     grid = Table.grid(expand=True, padding=(0, 2, 0, 0), pad_edge=False)
     grid.add_column(ratio=1)
     grid.add_column(no_wrap=True)
     bar = ProgressBar(total=1.0, completed=progress.share, finished_style="green", complete_style="green")
-    is_at_work = not state.ended and not is_silent(state, now_ns=now_ns)
-    grid.add_row(bar, _way(progress, is_at_work=is_at_work))
+    grid.add_row(bar, _way(progress, width=width))
     return grid
 
 
-def _way(progress: Progress, *, is_at_work: bool) -> Text:
-    text = Text.assemble((f"{progress.share:.0%}", "bold"), f" {progress.text}")
-    if progress.left_s is not None and is_at_work:
-        text.append(f" · {duration(progress.left_s)} left")
-    return text
+def _way(progress: Progress, *, width: int) -> Text:
+    text = Text.assemble((share_text(progress.share), "bold"), f" {progress.text}")
+    left = "" if progress.left_s is None else f" · {duration(progress.left_s)} left"
+    return text.append(left if text.cell_len + cell_len(left) <= width else "")
 
 
 def _figures(state: WatchState, *, width: int) -> Table:
-    cells = numbers_of(state)
-    left_out = {"nll", "elapsed"} if width < NARROW else set()
-    shown = {name: value for name, value in cells.items() if name not in left_out}
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    for name in shown:
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_row(*(Text(value, "bold") for value in shown.values()))
-    return table
+    cells = {name: [Text(value, "bold")] for name, value in numbers_of(state).items()}
+    return headed_table(cells, width=width, first_to_go=("nll", "wall time"))
 
 
 def _chart(state: WatchState, rows: int, *, width: int, ascii_only: bool) -> list[Text]:

@@ -51,6 +51,7 @@ def state_of(series: Series) -> WatchState:
     state.samples = list(series.translations[:HELD_SAMPLES])
     state.hosts = {name: _host(name, held, series.begun_ns) for name, held in series.samples.items()}
     state.last_time_ns = max(state.last_time_ns, _last_word_ns(series))
+    state.begun_ns, state.heard_ns = series.begun_ns, _time_ns(series.end_s, series.begun_ns)
     return state
 
 
@@ -107,6 +108,7 @@ def _last_steps(series: Series, since: int) -> Iterator[RecentStep]:
     for row in range(max(since, len(steps) - STEPS), len(steps)):
         phases = {name: float(held[0, row]) for name, held in series.ranks.phases.items()}
         yield RecentStep(
+            step=int(steps.step[row]),
             loss=float(steps.loss[row]),
             nll=float(steps.nll[row]),
             learning_rate=float(steps.learning_rate[row]),

@@ -18,6 +18,7 @@ from tandem.runlog.event import (
     HostSampled,
     LossMeasured,
     RunFinished,
+    RunImported,
     RunStarted,
     SampleTranslated,
     StageStarted,
@@ -31,8 +32,9 @@ from tandem.runlog.record import Record
 
 __all__ = ["Doing", "Evaluation", "Spent", "WatchState"]
 
-Doing = Literal["starting", "preparing", "training", "evaluating", "restarting", "finished"]
+Doing = Literal["starting", "preparing", "training", "evaluating", "restarting", "finished", "imported"]
 
+NANO = 1_000_000_000
 HELD_EVALUATIONS = 1_000
 HELD_SAMPLES = 8
 HELD_CHECKPOINTS = 100
@@ -80,6 +82,11 @@ class WatchState:
     """What the display shows; totals come from rank 0, whose counts are of all ranks."""
 
     run: str = ""
+    """The name of its folder."""
+    recipe: str = ""
+    """The name that its recipe gives it."""
+    imported: RunImported | None = None
+    """Where another tool trained it: nothing comes after what was imported."""
     doing: Doing = "starting"
     stage: str = ""
     """Of data preparation."""
@@ -93,6 +100,10 @@ class WatchState:
     tokens: int = 0
     last_time_ns: int = 0
     """Of the last record of a rank, or of what watches over the ranks: samplers go on while a run hangs."""
+    begun_ns: int = 0
+    """Of the first record of any writer."""
+    heard_ns: int = 0
+    """Of the last record of any writer."""
     spent: Spent = field(default_factory=Spent)
     recent: Recent = field(default_factory=Recent)
     curve: StepCurve = field(default_factory=StepCurve)
@@ -110,6 +121,8 @@ class WatchState:
 
     def apply(self, record: Record) -> Trouble | None:
         """Take the next record; returns the trouble that it told of."""
+        self.begun_ns = min(self.begun_ns or record.time_ns, record.time_ns)
+        self.heard_ns = max(self.heard_ns, record.time_ns)
         if isinstance(record.event, HostDescribed | HostSampled):
             self._take_host(record.host or "", record.event, time_ns=record.time_ns)
             return None
@@ -117,6 +130,11 @@ class WatchState:
         if record.rank in (None, 0):
             self._apply(record.event)
         return self.troubles.apply(record)
+
+    @property
+    def wall_s(self) -> float:
+        """From the first record of any log to the last, pauses and all."""
+        return (self.heard_ns - self.begun_ns) / NANO
 
     def best(self, score: Literal["loss", "bleu"]) -> Evaluation | None:
         """The evaluation that is the best so far."""
@@ -150,22 +168,35 @@ class WatchState:
 
     def _take_life(self, event: Event) -> None:
         match event:
+            case RunImported():
+                self.imported, self.doing, self.is_closed = event, "imported", True
             case RunStarted():
-                self.run, self.doing = event.run, "starting"
-                self.ended, self.is_closed = "", False
+                self.recipe = event.run
+                self._begin("starting")
             case StageStarted():
-                self.doing, self.stage = "preparing", event.stage
+                self.stage = event.stage
+                self._turn_to("preparing")
             case WorkersLost():
-                self.doing = "restarting"
+                self._turn_to("restarting")
             case TrainingFinished():
-                self.doing, self.ended = "finished", event.reason
+                self.ended = event.reason
+                self._turn_to("finished")
             case RunFinished():
-                self.doing, self.is_closed = "finished", True
-                self.ended = self.ended or event.reason
+                self.is_closed, self.ended = True, self.ended or event.reason
+                self._turn_to("finished")
+
+    def _turn_to(self, doing: Doing) -> None:
+        """Do this from here on; an imported run does nothing any more."""
+        if self.imported is None:
+            self.doing = doing
+
+    def _begin(self, doing: Doing) -> None:
+        self._turn_to(doing)
+        self.ended, self.is_closed = "", self.imported is not None
 
     def _take_start(self, event: TrainingStarted) -> None:
-        self.doing, self.started = "training", event
-        self.ended, self.is_closed = "", False
+        self.started = event
+        self._begin("training")
         self._go_back(event.step)
         self.tokens = event.tokens
         self.spent.redone_s += self.spent.kept_s - self._kept_s.get(event.step, self.spent.kept_s)
@@ -190,19 +221,19 @@ class WatchState:
         # The last steps before an evaluation, or before the end, are told of after it has begun.
         looked_at = self.evaluations[-1].step if self.evaluations and self.doing == "evaluating" else 0
         if not self.ended and step > looked_at:
-            self.doing = "training"
+            self._turn_to("training")
         self.step, self.epoch = step, epoch
 
     def _take_evaluation(self, event: EvaluationStarted | EvaluationFinished) -> None:
         if isinstance(event, EvaluationStarted):
-            self.doing = "evaluating"
+            self._turn_to("evaluating")
             # One that is made again is made anew.
             if self.evaluations and self.evaluations[-1].step == event.step:
                 self.evaluations.pop()
             self._evaluation(event.step)
             return
         held = self._evaluation(event.step)
-        self.doing = "finished" if self.ended else "training"
+        self._turn_to("finished" if self.ended else "training")
         held.duration_s = _finite(event.duration_s)
         self.spent.evaluation_s += held.duration_s
         held.is_best_loss, held.is_best_bleu = event.is_best_loss, event.is_best_bleu

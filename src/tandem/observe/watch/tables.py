@@ -8,12 +8,12 @@ from rich.text import Text
 
 from tandem.observe.numbers import count
 from tandem.observe.visible import visible
+from tandem.observe.watch.columns import GAP, fitting
 from tandem.observe.watch.state import Evaluation, WatchState
 from tandem.runlog.event import SampleTranslated
 
-__all__ = ["evaluations_table", "phases_bar", "phases_legend", "samples_table"]
+__all__ = ["evaluations_table", "headed_table", "phases_bar", "phases_legend", "samples_table"]
 
-NARROW = 66
 BEST = "*"
 PHASE_STYLES = {
     "data": "yellow",
@@ -27,23 +27,28 @@ PHASE_STYLES = {
 
 def evaluations_table(state: WatchState, *, rows: int, width: int) -> Table:
     """The last evaluations; a star marks the best loss and the best BLEU."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    headings = ["evaluated at", "valid loss", "perplexity", "probe loss", "BLEU", "chrF"]
-    left_out = {"probe loss"} if width < NARROW else set()
-    for heading in headings:
-        if heading not in left_out:
-            table.add_column(heading, justify="right", no_wrap=True)
     best_loss, best_bleu = state.best("loss"), state.best("bleu")
-    for each in list(state.evaluations)[-rows:]:
-        cells = {
-            "evaluated at": Text(f"step {count(each.step)}"),
-            "valid loss": _score(each.valid_loss, "{:.3f}", is_best=each is best_loss),
-            "perplexity": _score(_perplexity(each), "{:,.2f}"),
-            "probe loss": _score(each.probe_loss, "{:.3f}"),
-            "BLEU": _score(each.bleu, "{:.1f}", is_best=each is best_bleu),
-            "chrF": _score(each.chrf, "{:.1f}"),
-        }
-        table.add_row(*(cell for heading, cell in cells.items() if heading not in left_out))
+    shown = list(state.evaluations)[-rows:]
+    columns = {
+        "evaluated at": [Text(f"step {count(each.step)}") for each in shown],
+        "valid loss": [_score(each.valid_loss, "{:.3f}", is_best=each is best_loss) for each in shown],
+        "perplexity": [_score(_perplexity(each), "{:,.2f}") for each in shown],
+        "probe loss": [_score(each.probe_loss, "{:.3f}") for each in shown],
+        "BLEU": [_score(each.bleu, "{:.1f}", is_best=each is best_bleu) for each in shown],
+        "chrF": [_score(each.chrf, "{:.1f}") for each in shown],
+    }
+    return headed_table(columns, width=width, first_to_go=("probe loss", "perplexity", "chrF"))
+
+
+def headed_table(columns: Mapping[str, list[Text]], *, width: int, first_to_go: Sequence[str]) -> Table:
+    """Columns under their names, as many as go into the width."""
+    cells = {name: [Text(name), *column] for name, column in columns.items()}
+    kept = fitting(cells, width=width, first_to_go=first_to_go)
+    table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="dim")
+    for name in kept:
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in zip(*(columns[name] for name in kept), strict=True):
+        table.add_row(*row)
     return table
 
 
@@ -84,9 +89,10 @@ def phases_bar(phases: Mapping[str, float], *, width: int, ascii_only: bool = Fa
     return text
 
 
-def phases_legend(phases: Mapping[str, float]) -> Text:
-    """Each phase with its share of the step."""
-    legend = Text(" ").join(Text(f"{name} {part:.0%} ", _style(name)) for name, part in phases.items())
+def phases_legend(phases: Mapping[str, float], *, width: int) -> Text:
+    """Each phase with its share of the step, as many as go into the width."""
+    named = {name: [Text(f"{name} {part:.0%}", _style(name))] for name, part in phases.items()}
+    legend = Text(" " * GAP).join(named[name][0] for name in fitting(named, width=width))
     legend.no_wrap, legend.overflow = True, "ellipsis"
     return legend
 

@@ -1,6 +1,7 @@
 """The whole comparison, and its forms for people and machines."""
 
 import json
+import re
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -44,6 +45,30 @@ def test_an_unfinished_run_and_uneven_lengths_are_told_of() -> None:
     notes = " ".join(compare_runs({"a": build_run(), "b": short}).notes)
     assert "b has not ended" in notes
     assert "scored unequally often" in notes
+
+
+def test_a_run_whose_loss_broke_is_told_of() -> None:
+    run = build_run(seed=2)
+    last = [replace(each, valid_loss=float("inf")) for each in run.evaluations[-2:]]
+    named = {"a": build_run(), "b": replace(run, evaluations=(*run.evaluations[:-2], *last))}
+    notes = " ".join(compare_runs(named).notes)
+    assert "b: its valid loss is no finite number since step 800." in notes
+    assert "a: its valid loss" not in notes
+
+
+def test_a_run_that_is_left_out_is_marked() -> None:
+    other = build_run(seed=3, evaluated={"sentences": 2999})
+    text = printed(compare_runs({"a": build_run(), "b": build_run(seed=2), "c": other}), width=120)
+    assert "27.00 ± 0.60 ?" in text
+    assert "? left out: cannot be compared with the others" in text
+
+
+def test_the_page_begins_with_links_to_all_that_is_in_it(compared: Comparison) -> None:
+    page = comparison_page(compared).decode()
+    links = re.findall(r'<a href="#([^"]+)"', page)
+    assert {"bleu_best", "step_s", "curves-loss", "differences-recipe", "differences-hosts"} <= set(links)
+    assert all(f'id="{link}"' in page for link in links)
+    assert page.index('href="#bleu_best"') < page.index('id="bleu_best"')
 
 
 def test_runs_with_nothing_in_common_are_compared_without_a_word_on_who_is_better() -> None:

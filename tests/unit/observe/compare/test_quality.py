@@ -135,6 +135,46 @@ def test_bleu_without_intervals_or_translations_tells_nothing() -> None:
     assert verdicts(found, "bleu") == {("cannot tell", "")}
 
 
+def test_without_intervals_it_is_still_said_why_translations_were_not_compared() -> None:
+    runs = build_run(half=float("nan")), build_run(seed=2, half=float("nan"))
+    found = judged(*runs, pairing=lambda *_: "They were not kept.")
+    assert found["bleu_best"].why == "No interval was logged, so noise is not known. They were not kept."
+
+
+def broken(run: Series, since: int) -> Series:
+    """With a loss that is no number from a step on."""
+    return replace(
+        run,
+        evaluations=tuple(
+            replace(each, valid_loss=float("nan")) if each.step >= since else each for each in run.evaluations
+        ),
+    )
+
+
+def test_a_loss_that_is_no_number_any_more_is_worse_at_the_end_and_not_shown_as_it_was() -> None:
+    found = judged(build_run(loss=2.0), broken(build_run(loss=1.5, seed=2), 800))
+    assert found["valid_loss_best"].better == "b"
+    for key in ("valid_loss_last", "valid_loss_equal_steps", "valid_loss_equal_tokens"):
+        assert (found[key].better, found[key].worse) == ("a", ("b",))
+        assert "valid loss of b is no finite number" in found[key].why
+    assert [value.step for value in found["valid_loss_last"].values] == [1000, 1000]
+
+
+def test_a_loss_that_never_was_a_number_is_no_trouble() -> None:
+    found = judged(build_run(), broken(build_run(seed=2), 0))
+    assert found["valid_loss_last"].better == "a"
+    both = judged(broken(build_run(), 0), broken(build_run(seed=2), 0))
+    assert verdicts(both, "valid_loss") == {("cannot tell", "")}
+
+
+def test_between_a_number_and_none_nothing_is_known() -> None:
+    run = broken(build_run(seed=2), 800)
+    moved = replace(run, evaluations=tuple(replace(each, step=each.step + 50) for each in run.evaluations))
+    found = judged(build_run(at=AT[:4]), moved)["valid_loss_equal_steps"]
+    assert "800" in found.question.title
+    assert (found.verdict, [value.run for value in found.values]) == ("cannot tell", ["a"])
+
+
 def test_runs_without_evaluations_are_no_trouble() -> None:
     assert verdicts(judged(build_run(), build_run(evaluations=())), "") == {("cannot tell", "")}
 

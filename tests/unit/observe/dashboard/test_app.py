@@ -1,5 +1,6 @@
 """The dashboard over real HTTP: every path, every refusal, and what a stream tells."""
 
+import re
 import shutil
 import socket
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from tests.unit.observe.dashboard.serving import (
 )
 from tests.unit.observe.story import finished, started
 
+from tandem.observe import dashboard
 from tandem.observe.dashboard import app, drawing, follower
 from tandem.observe.figures import FIGURES
 from tandem.observe.figures.look import Figure
@@ -215,8 +217,12 @@ def test_a_new_run_appears_and_one_that_is_gone_is_said_to_be(
             shutil.rmtree(run.folder)
             told = page.until(lambda newest: "the log is gone" in newest["state"]["status"])
             assert told["state"]["is_silent"]
+            assert served.client.get("/api/runs").json() == {"runs": []}
+            assert served.error("/api/runs/new/stream")[0] == 404
         assert served.client.get("/healthz").status_code == 200
-        wait_until(lambda: served.client.get("/api/runs").json() == {"runs": []})
+        Run(tmp_path / "new", steps=60)
+        with served.page("new") as page:
+            page.until(lambda newest: newest.get("state", {}).get("step") == 60)
 
 
 def test_a_run_without_a_record_waits_for_one(tmp_path: Path) -> None:
@@ -234,8 +240,6 @@ def test_a_run_without_a_record_waits_for_one(tmp_path: Path) -> None:
         ("/api/runs/third/stream", "There is no run 'third'"),
         ("/api/runs/first/stream?figures=losses,nonsense", "no figure 'nonsense'"),
         ("/api/runs/first/figures/nonsense", "no figure 'nonsense'"),
-        ("/api/runs/first/figures/losses?from=here", "from is no place"),
-        ("/api/runs/first/figures/losses?to=nan", "to is no place"),
         ("/api/runs/first/figures/gpus?from=1&to=2", "nothing to show"),
         ("/api/runs/first/figures/time_split?from=1&to=2", "has no stretches"),
         ("/api/compare?runs=first,third", "There is no run 'third'"),
@@ -249,6 +253,59 @@ def test_what_there_is_not_is_said_in_a_sentence(served: Served, path: str, says
     status, sentence = served.error(path)
     assert status == 404
     assert says in sentence
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ("from=here", "from is no place"),
+        ("to=nan", "to is no place"),
+        ("from=1&to=inf", "to is no place"),
+        ("from=-1e999", "from is no place"),
+        ("from=2&to=1", "from is not before to"),
+        ("from=1&to=1", "from is not before to"),
+    ],
+)
+def test_a_stretch_that_is_none_is_refused(served: Served, asked: str, says: str) -> None:
+    status, sentence = served.error(f"/api/runs/first/figures/losses?{asked}")
+    assert status == 400
+    assert says in sentence
+
+
+def test_a_stretch_without_an_end_goes_on_to_the_end(served: Served) -> None:
+    layout = served.client.get("/api/runs/first/figures/losses?from=20").json()["figure"]["layout"]
+    assert "range" not in layout["xaxis"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/assets/plotly.js",
+        "/assets/dashboard.css",
+        "/api/compare?runs=first,second",
+        "/api/runs/first/figures/losses",
+    ],
+)
+def test_answers_are_packed_for_who_can_unpack_them(served: Served, path: str) -> None:
+    plain = served.client.get(path, headers={"Accept-Encoding": "identity, gzip;q=0"})
+    packed = served.client.get(path, headers={"Accept-Encoding": "deflate, gzip"})
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+    assert int(packed.headers["content-length"]) < 0.6 * len(plain.content)
+    assert {plain.headers["vary"], packed.headers["vary"]} == {"Accept-Encoding"}
+    if path.startswith("/assets/"):
+        assert packed.content == plain.content
+        assert packed.headers["etag"] != plain.headers["etag"]
+
+
+def test_a_stream_is_never_packed(served: Served) -> None:
+    with served.client.stream("GET", "/api/runs/first/stream", headers={"Accept-Encoding": "gzip"}) as stream:
+        assert "content-encoding" not in stream.headers
+
+
+def test_the_page_loads_all_its_modules_at_once(served: Served) -> None:
+    names = {each.name for each in Path(dashboard.__path__[0], "page").glob("*.js")}
+    assert set(re.findall(r'/assets/(\w+\.js)"', served.client.get("/").text)) == names
 
 
 @pytest.mark.parametrize(
@@ -310,9 +367,10 @@ def test_runs_are_laid_over_one_another(served: Served) -> None:
     assert note["title"] == "Training loss against tokens"
 
 
-def test_too_many_pages_are_refused(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_pages_are_refused(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "MOST_STREAMS", 1)
-    with served.page("first") as page:
+    # A server of its own: others notice only after a while that pages of tests before have gone.
+    with serving([runs]) as served, served.page("first") as page:
         page.next()
         status, sentence = served.error("/api/runs/second/stream")
     assert status == 503

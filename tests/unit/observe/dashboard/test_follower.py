@@ -6,14 +6,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.unit.observe.dashboard.serving import QUICK, Run, threads_of, wait_until
-from tests.unit.observe.story import Teller, write_log
+from tests.unit.observe.dashboard.serving import DEADLINE_S, QUICK, Run, threads_of, wait_until
+from tests.unit.observe.story import Teller, training, write_log
 
-from tandem.observe.dashboard import follower
+from tandem.artefact import JsonValue
+from tandem.observe.dashboard import follower, pulse, standing
 from tandem.observe.dashboard.board import Viewer
 from tandem.observe.dashboard.follower import Follower, Pace
+from tandem.observe.dashboard.standing import Seen
 from tandem.observe.series.columns import Series
 from tandem.observe.series.live import LiveSeries
+from tandem.observe.watch.state import WatchState
 
 SLICED = Pace(beat_s=0.02, least_s=0.02, rest=1.0, linger_s=0.05, slice_bytes=2_000)
 
@@ -79,10 +82,34 @@ def test_a_scraper_is_told_the_state_without_a_word_on_figures(run: Run) -> None
 
 def test_who_looks_after_a_scraper_waits_for_no_pace(run: Run) -> None:
     followed = Follower(run.folder, key="prompt", pace=Pace(least_s=3_600.0, linger_s=0.0))
-    followed.need(1.0)
+    # For longer than a loaded machine takes to open it: from then on nothing is told any more.
+    followed.need(DEADLINE_S)
     wait_until(lambda: followed.is_told)
-    with looked_at(followed, "losses"):
+    with followed.viewing(["losses"], lambda: None):
         wait_until(lambda: "figure losses" in followed.board.versions())
+
+
+def test_who_comes_while_a_round_begins_is_not_forgotten(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    followed = Follower(run.folder, key="busy", pace=Pace(least_s=3_600.0, linger_s=0.0))
+    followed.need(DEADLINE_S)
+    wait_until(lambda: followed._due > 0)
+    came: list[Viewer] = []
+
+    class Late(threading.Event):
+        """Somebody comes when it was just looked whether anybody had."""
+
+        def is_set(self) -> bool:
+            found = super().is_set()
+            if not came:
+                came.append(followed.board.join(["losses"], lambda: None))
+                self.set()
+                followed.need(0.0)
+            return found
+
+    monkeypatch.setattr(followed, "_is_new", Late())
+    followed.need(DEADLINE_S)
+    wait_until(lambda: "figure losses" in followed.board.versions())
+    followed.board.leave(came[0])
 
 
 def test_a_failure_to_put_a_series_together_is_said_and_goes_away(
@@ -106,6 +133,23 @@ def test_a_failure_to_put_a_series_together_is_said_and_goes_away(
         is_broken.clear()
         run.go_on()
         wait_until(lambda: b"figures and answers are old" not in followed.board.event("state"))
+
+
+def test_a_run_that_says_nothing_is_told_of_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    silent = tmp_path / "silent"
+    write_log(silent, list(training(Teller(), steps=40)))
+    looks: list[bytes] = []
+
+    def look(state: WatchState, seen: Seen) -> dict[str, JsonValue]:
+        looks.extend(filter(None, [followed.board.event("state")]))
+        return standing.state_note(state, seen)
+
+    monkeypatch.setattr(pulse, "state_note", look)
+    followed = Follower(silent, key="silent", pace=QUICK)
+    with looked_at(followed):
+        wait_until(lambda: len(looks) > 10)
+        assert b"silent for" in looks[0]
+        assert set(looks) == {looks[0]}
 
 
 def test_what_was_read_is_given_back_when_nobody_looks_for_long(run: Run) -> None:

@@ -63,3 +63,9 @@ def test_runs_that_come_and_go_are_seen(tmp_path: Path) -> None:
 def test_a_place_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(TandemError, match="There is no folder .*nowhere: name a run, or a folder of runs"):
         Roster([tmp_path / "nowhere"])
+
+
+def test_a_folder_of_runs_may_hold_a_folder_with_the_name_of_a_part(tmp_path: Path) -> None:
+    (make_run(tmp_path / "first") / "log" / "rank-00000.jsonl").touch()
+    (tmp_path / "log").mkdir()
+    assert list(Roster([tmp_path]).look()) == ["first"]

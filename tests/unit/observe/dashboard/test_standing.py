@@ -10,12 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.observe.story import Teller, finished, training, write_log
+from tests.unit.observe.story import Teller, finished, started, training, write_log
+from tests.unit.observe.watch.host_story import sampling
 
 from tandem.lock import beside
-from tandem.observe.dashboard.standing import Seen, state_note, summary_note, unread_note
+from tandem.observe.dashboard.standing import (
+    Seen,
+    listed_note,
+    state_note,
+    summary_note,
+    unread_note,
+)
+from tandem.observe.listing import list_run
 from tandem.observe.watch.state import WatchState
-from tandem.runlog.event import HostDescribed, HostSampled, RunFinished
+from tandem.runlog.event import Event, HostDescribed, HostSampled, RunFinished, RunImported, RunStarted
 from tandem.runlog.layout import RunLayout
 from tandem.runlog.record import Record
 
@@ -88,21 +96,79 @@ def dead_process() -> int:
     return process.pid
 
 
-def test_a_process_of_this_host_that_is_gone_is_said_to_be_before_its_silence_tells(run: Path) -> None:
+def test_a_run_whose_process_is_gone_is_lost_before_its_silence_tells_and_promises_no_end(run: Path) -> None:
     state = state_after(training(Teller(), steps=20))
     RunLayout(run).host_log(platform.node()).touch()
     beside(run, "lock").write_text(json.dumps({"pid": dead_process()}), encoding="utf-8")
-    assert note_of(state, run, after_s=1)["status"] == "training"
-    note = note_of(state, run, after_s=8)
-    assert note["is_silent"]
-    assert note["status"] == "gone for 8.0 s: its process ended without a word (was training)"
-    beside(run, "lock").write_text(json.dumps({"pid": os.getpid()}), encoding="utf-8")
-    assert note_of(state, run, after_s=8)["status"] == "training"
+    before, after = note_of(state, run, after_s=1), note_of(state, run, after_s=8)
+    assert (before["status"], before["is_silent"], before["is_lost"]) == ("training", False, False)
+    assert (after["is_silent"], after["is_lost"]) == (True, True)
+    assert after["status"] == "lost for 5.0 s: its process is gone without a word (was training)"
+    assert (before["progress"]["left_s"] is None, after["progress"]["left_s"] is None) == (False, True)
 
 
 def test_of_a_process_of_another_host_nothing_is_known(run: Path) -> None:
     beside(run, "lock").write_text(json.dumps({"pid": dead_process()}), encoding="utf-8")
     assert note_of(state_after(training(Teller(), steps=20)), run, after_s=8)["status"] == "training"
+
+
+def test_a_silence_is_not_told_anew_with_every_second(run: Path) -> None:
+    state = state_after(training(Teller(), steps=20))
+    notes = [{**note_of(state, run, after_s=seconds), "now_ns": 0} for seconds in (120, 124.9, 125)]
+    assert notes[0] == notes[1]
+    assert notes[1] != notes[2]
+
+
+def test_an_imported_run_is_neither_silent_nor_on_its_way(run: Path) -> None:
+    teller = Teller()
+    imported = RunImported(tool="tensorboard", files=(), times="wall", step_kind="each", facts={})
+    state = state_after([teller.tell(imported), *training(teller, steps=20)])
+    note = note_of(state, run, after_s=9_999)
+    assert (note["status"], note["doing"]) == ("imported", "imported")
+    assert (note["is_silent"], note["is_closed"], note["silent_s"], note["progress"]) == (
+        False,
+        True,
+        0,
+        None,
+    )
+    assert summary_note(state, Seen(key="demo", run=run, now_ns=1))["text"] == "step 20"
+
+
+def test_a_run_has_the_name_of_its_folder_and_that_of_its_recipe_beside_it(run: Path) -> None:
+    begun = RunStarted(
+        run="other", tandem="0", command=(), recipe="", world_size=1, host="a", python="3", torch="2"
+    )
+    state = state_after([Teller().tell(begun)])
+    state.run = "other"
+    note = note_of(state, run)
+    assert (note["run"], note["recipe"]) == ("demo", "other")
+    assert summary_note(state, Seen(key="demo", run=run, now_ns=1))["name"] == "demo"
+
+
+def test_a_share_in_words_is_never_all_before_the_end(run: Path) -> None:
+    teller = Teller()
+    state = state_after([teller.tell(started()), *(teller.step(number) for number in range(1, 1_000))])
+    assert note_of(state, run)["progress"]["share_text"] == "99 %"
+    summary = summary_note(state, Seen(key="demo", run=run, now_ns=state.last_time_ns))
+    assert (summary["share"], summary["share_text"]) == (0.999, "99 %")
+
+
+@pytest.mark.parametrize("end", [(), (finished(1_000), RunFinished(reason="completed"))])
+def test_a_run_is_told_alike_whether_it_is_followed_or_read_at_its_ends(
+    tmp_path: Path, end: tuple[Event, ...]
+) -> None:
+    run, teller = tmp_path / "run", Teller()
+    records = [*training(teller, steps=1_000), *(teller.tell(event) for event in end)]
+    write_log(run, records)
+    now_ns = teller.time_ns + 60 * NANO
+    followed = summary_note(state_after(records), Seen(key="run", run=run, now_ns=now_ns))
+    listed = listed_note(list_run(run, now_ns=now_ns), key="run")
+    # Of the log only the ends are read: the best scores may not be there.
+    unlike = {"best_loss", "left_s"}
+    assert {name: value for name, value in followed.items() if name not in unlike} == {
+        **{name: value for name, value in listed.items() if name not in unlike},
+        "doing": "finished" if end else "training",
+    }
 
 
 def test_a_full_disk_is_said(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,6 +239,25 @@ def test_hosts_are_told_by_their_last_sample(run: Path) -> None:
         "received_bytes_per_s": 2.0,
         "sent_bytes_per_s": None,
         "bits_per_s": 10**9,
+    }
+
+
+def test_a_host_that_was_not_sampled_lately_has_an_age_and_no_values(run: Path) -> None:
+    state = state_after([])
+    for record in sampling("h1", seconds=3):
+        state.apply(record)
+    last_ns = state.hosts["h1"].moments[-1].time_ns
+    state.last_time_ns = last_ns
+    (fresh,), (old,) = (note_of(state, run, after_s=later)["hosts"] for later in (29, 95))
+    assert (fresh["age_s"], len(fresh["gpus"])) == (None, 4)
+    assert old == {
+        "name": "h1",
+        "time_ns": last_ns,
+        "age_s": 95,
+        "cpu": None,
+        "memory": None,
+        "gpus": [],
+        "nics": [],
     }
 
 

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.observe.sinks.told_twice import RECIPE, REDONE_LOSS, told
+from tests.unit.observe.sinks.told_twice import RECIPE, REDONE_LOSS, described, sampled, told
 from tests.unit.observe.story import Teller, step_event, write_log
 
 from tandem.errors import TandemError
@@ -31,6 +32,7 @@ class Noted:
         self.events: list[tuple[str, str]] = []
         self.events_step = 0
         self.facts: dict[str, str] = {}
+        self.facts_steps: list[int] = []
         self.endings: list[Ending] = []
         self.openings: list[Opening] = []
         self.refuses_from = 10**9
@@ -50,8 +52,9 @@ class Noted:
     def log_events(self, step: int, lines: Sequence[tuple[str, str]]) -> None:
         self.events, self.events_step = list(lines), step
 
-    def log_facts(self, facts: Mapping[str, str]) -> None:
+    def log_facts(self, step: int, facts: Mapping[str, str]) -> None:
         self.facts |= facts
+        self.facts_steps.append(step)
 
     def close(self, ending: Ending) -> None:
         self.endings.append(ending)
@@ -126,6 +129,47 @@ def test_whenever_it_was_stopped_it_goes_on_and_gives_nothing_twice(run: Path, t
     times = [point.time_ns for point in tool.points if "system/alpha/cpu_share" in point.numbers]
     assert times == sorted(set(times))
     assert [opening.id for opening in tool.openings] == ["", "seven", "seven"]
+
+
+def put_back(records: list[Record], since: int, seconds: int) -> list[Record]:
+    """As of a clock that was put back before a record."""
+    late = [replace(each, time_ns=each.time_ns - seconds * 10**9) for each in records[since:]]
+    return [*records[:since], *late]
+
+
+@pytest.mark.parametrize("cut", [30, 40, 44])
+def test_a_clock_that_was_put_back_loses_nothing(run: Path, tool: Noted, cut: int) -> None:
+    records = put_back(list(told(Teller())), 40, 3600)
+    write_log(run, records[:cut])
+    forward(run)
+    write_log(run, records[cut:])
+    forward(run)
+    assert [step for step, _ in tool.curve("train_loss")] == list(range(1, 61))
+    assert [step for step, _ in tool.tables] == [20, 40, 60]
+
+
+def test_samples_of_a_host_whose_clock_was_put_back_still_come(run: Path, tool: Noted) -> None:
+    teller = Teller()
+    records = [teller.tell(described(), rank=None)]
+    records += [teller.tell(sampled(number / 100), after_s=1.0, rank=None) for number in range(60)]
+    records = put_back(records, 31, 3600)
+    write_log(run, records[:36])
+    forward(run)
+    write_log(run, records[36:])
+    forward(run)
+    values = [value for _, value in tool.curve("system/alpha/cpu_share")]
+    assert len(values) == 3
+    assert values == sorted(set(values))
+    assert values[-1] > 0.35
+
+
+def test_answers_that_the_tool_has_are_not_given_again(run: Path, tool: Noted) -> None:
+    write_log(run, list(told(Teller())))
+    forward(run)
+    given = list(tool.facts_steps)
+    assert given[-1] == 60
+    forward(run)
+    assert tool.facts_steps == given
 
 
 def test_a_tool_that_refuses_is_one_sentence_and_gets_the_rest_the_next_time(run: Path, tool: Noted) -> None:

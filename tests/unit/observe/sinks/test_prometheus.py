@@ -2,7 +2,10 @@
 
 import json
 import math
+import platform
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,10 +13,13 @@ import pytest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from tests.unit.observe.sinks.told_twice import described, sampled
-from tests.unit.observe.story import START_NS, Teller, finished, started, training
+from tests.unit.observe.story import START_NS, Teller, finished, started, training, write_log
 
+from tandem.lock import beside
 from tandem.observe.sinks.prometheus import metrics_text
 from tandem.observe.watch.state import WatchState
+from tandem.runlog.event import RunImported
+from tandem.runlog.layout import RunLayout
 from tandem.runlog.record import Record
 
 GRAFANA = Path(__file__).parents[4] / "docs/grafana/tandem.json"
@@ -101,10 +107,59 @@ def test_a_run_that_only_begins_and_one_that_is_over_are_told(told: tuple[WatchS
     assert [each.labels["run"] for each in families["tandem_step"].samples] == ["over"]
 
 
-def test_any_name_of_a_run_comes_back_as_it_was(told: tuple[WatchState, int]) -> None:
-    key = 'a "quoted"\\back\nslash ü'
-    families = parsed(metrics_text({key: told[0]}, now_ns=told[1]))
-    assert value(families, "tandem_step", run=key) == 420
+def test_any_name_of_a_run_comes_back_as_it_was_but_for_what_is_not_seen(
+    told: tuple[WatchState, int],
+) -> None:
+    key = 'a "quoted"\\back slash ü'
+    text = metrics_text({f"{key}\n\x1b[31m\u202e": told[0]}, now_ns=told[1])
+    assert value(parsed(text), "tandem_step", run=f"{key}\\n\\x1b[31m\\u202e") == 420
+    assert text.replace("\n", "").isprintable()
+
+
+def test_a_run_whose_process_is_gone_is_lost_and_promises_no_end(
+    told: tuple[WatchState, int], tmp_path: Path
+) -> None:
+    state, now_ns = told
+    run = tmp_path / "gone"
+    write_log(run, [Teller().step(1)])
+    RunLayout(run).host_log(platform.node()).touch()
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        pass
+    beside(run, "lock").write_text(json.dumps({"pid": process.pid}), encoding="utf-8")
+    later_ns = now_ns + 8 * 10**9
+    families = parsed(metrics_text({"r": state}, now_ns=later_ns, folders={"r": run}))
+    assert [value(families, f"tandem_run_{name}") for name in ("lost", "silent")] == [1, 1]
+    assert "tandem_remaining_seconds" not in families
+    assert {each.labels["name"] for each in families["tandem_run_info"].samples} == {"gone"}
+    unknown = parsed(metrics_text({"r": state}, now_ns=later_ns))
+    assert [value(unknown, f"tandem_run_{name}") for name in ("lost", "silent")] == [0, 0]
+    assert "tandem_remaining_seconds" in unknown
+
+
+def test_an_imported_run_is_over_and_not_silent() -> None:
+    teller, state = Teller(), WatchState(run="imported")
+    imported = RunImported(tool="tensorboard", files=(), times="wall", step_kind="each", facts={})
+    for record in [teller.tell(imported), *training(teller, steps=20)]:
+        state.apply(record)
+    families = parsed(metrics_text({"r": state}, now_ns=teller.time_ns + 10**15))
+    assert value(families, "tandem_run_doing", doing="imported") == 1
+    assert [value(families, f"tandem_run_{name}") for name in ("finished", "silent")] == [1, 0]
+    assert value(families, "tandem_step") == 20
+    assert not {"tandem_progress_ratio", "tandem_remaining_seconds"} & set(families)
+
+
+def test_a_run_that_starts_again_promises_no_end() -> None:
+    teller, state = Teller(), WatchState(run="r")
+    records = [
+        *training(teller, steps=50),
+        teller.tell(started(20)),
+        *(teller.step(n) for n in range(21, 30)),
+    ]
+    for record in records:
+        state.apply(record)
+    assert "tandem_remaining_seconds" not in parsed(metrics_text({"r": state}, now_ns=teller.time_ns))
+    state.apply(teller.step(30))
+    assert "tandem_remaining_seconds" in parsed(metrics_text({"r": state}, now_ns=teller.time_ns))
 
 
 def test_names_follow_the_rules_of_prometheus(told: tuple[WatchState, int]) -> None:

@@ -1,4 +1,6 @@
 import io
+import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -6,8 +8,8 @@ import pytest
 from rich.console import Console
 from tests.unit.observe.story import START_NS, Teller, finished, started, training, write_log
 
-from tandem.observe.watch import WatchState, follow_run, look_at_run
-from tandem.runlog.event import CheckpointFailed, RunFinished
+from tandem.observe.watch import WatchState, can_draw, follow_run, look_at_run
+from tandem.runlog.event import CheckpointFailed, RunFinished, RunImported, RunStarted
 from tandem.runlog.record import Record
 
 
@@ -23,6 +25,10 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
 
 def terminal() -> Console:
     return Console(file=io.StringIO(), force_terminal=True, width=80, height=24, color_system=None)
+
+
+def dumb() -> Console:
+    return Console(file=io.StringIO(), force_terminal=True, width=80, height=24, _environ={"TERM": "dumb"})
 
 
 def paper() -> Console:
@@ -87,7 +93,7 @@ def test_a_file_gets_lines(tmp_path: Path) -> None:
     follow_run(tmp_path, console=console)
     lines = text(console).splitlines()
     assert lines[0].startswith("training starts: ")
-    assert lines[1].startswith("step 1 of 1,000 (0%), epoch 1, loss 8.960")
+    assert lines[1].startswith("step 1 of 1,000 (0 %), epoch 1, loss 8.960")
     assert lines[-1].startswith("training finished at step 100")
     assert "\x1b" not in text(console)
 
@@ -97,6 +103,72 @@ def test_a_terminal_gets_lines_on_request(tmp_path: Path) -> None:
     console = terminal()
     follow_run(tmp_path, console=console, plain=True)
     assert text(console).startswith("training starts: ")
+
+
+def test_a_terminal_that_cannot_draw_gets_lines(tmp_path: Path) -> None:
+    write_log(tmp_path, whole_run(Teller()))
+    console = dumb()
+    follow_run(tmp_path, console=console)
+    assert text(console).startswith("training starts: ")
+    assert [can_draw(each) for each in (terminal(), dumb(), paper())] == [True, False, False]
+
+
+def test_an_imported_run_is_told_and_left(tmp_path: Path) -> None:
+    teller = Teller()
+    imported = RunImported(tool="tensorboard", files=(), times="wall", step_kind="each", facts={})
+    write_log(tmp_path, [teller.tell(imported), *training(teller, steps=33)])
+    console = paper()
+    assert follow_run(tmp_path, console=console).doing == "imported"
+    lines = text(console).splitlines()
+    assert lines[0] == "imported from tensorboard"
+    assert lines[-1].startswith("step 33, ")
+    assert look_at_run(tmp_path, console=paper()).doing == "imported"
+
+
+def test_a_run_that_falls_silent_and_is_heard_again_says_so_in_lines(
+    tmp_path: Path, waits: list[Callable[[], None]]
+) -> None:
+    teller = Teller(time.time_ns() - 3_600 * 10**9)
+    write_log(tmp_path, list(training(teller, steps=33)))
+    later = Teller(time.time_ns() + 3_600 * 10**9)
+    waits += [
+        lambda: None,
+        lambda: write_log(tmp_path, [later.tell(started(33)), later.tell(finished(34))]),
+        lambda: write_log(tmp_path, [later.tell(RunFinished(reason="completed"))]),
+    ]
+    console = paper()
+    follow_run(tmp_path, console=console)
+    lines = text(console).splitlines()
+    assert lines[2].startswith("step 33 of 1,000 (3 %)")
+    assert re.fullmatch(r"warning: silent for \d+ min \d\d s \(was training\)", lines[3])
+    assert lines[4].startswith("heard again after ")
+    assert lines[5].startswith("training goes on after step 33")
+    assert len(lines) == 7
+
+
+def test_a_run_that_is_resumed_is_not_called_silent_for_what_was_before(
+    tmp_path: Path, waits: list[Callable[[], None]]
+) -> None:
+    write_log(tmp_path, list(training(Teller(), steps=33)))
+    ended: list[bool] = []
+    waits += [lambda: ended.append(True)]
+    console = paper()
+    follow_run(tmp_path, console=console, until=lambda: bool(ended), since_ns=time.time_ns())
+    assert text(console) == ""
+
+
+def test_a_run_is_headed_by_the_name_of_its_folder_with_that_of_its_recipe_beside_it(tmp_path: Path) -> None:
+    begun = RunStarted(
+        run="demo", tandem="0", command=(), recipe="", world_size=1, host="a", python="3", torch="2"
+    )
+    heads = []
+    for folder in ("live", "demo"):
+        teller = Teller()
+        write_log(tmp_path / folder, [teller.tell(begun), *whole_run(teller)])
+        console = terminal()
+        look_at_run(tmp_path / folder, console=console)
+        heads.append(text(console).partition(" · ")[0])
+    assert heads == ["live (demo)", "demo"]
 
 
 def test_what_was_before_the_beginning_counts_but_is_not_told_again(tmp_path: Path) -> None:

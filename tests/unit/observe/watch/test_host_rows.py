@@ -79,6 +79,13 @@ def test_a_host_that_has_gone_quiet_says_so() -> None:
     assert drawn(host()) == "h1  no sample yet"
 
 
+def test_a_host_has_as_much_of_its_name_as_there_is_room_for() -> None:
+    held = host(busy())
+    held.name = "gpu-node-00.cluster.example.org"
+    assert drawn(held, width=120).startswith(f"{held.name}  2 GPUs")
+    assert drawn(held, width=40) == "gpu-node-00.c…  2 GPUs █            95 %"
+
+
 def test_a_wide_terminal_shows_every_gpu_and_both_directions() -> None:
     text = drawn(host(busy()), width=120, rows=2)
     head, gpus = text.splitlines()

@@ -1,12 +1,16 @@
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
-from tests.unit.observe.story import Teller, checkpoint, finished, started, training
+from tests.unit.observe.story import Teller, checkpoint, finished, started, step_event, training
 
+from tandem.observe.watch.life import Life
 from tandem.observe.watch.lines import Narrator
 from tandem.observe.watch.state import WatchState
-from tandem.runlog.event import RunFinished
+from tandem.runlog.event import RunFinished, RunImported
 from tandem.runlog.record import Record
+
+NANO = 1_000_000_000
 
 
 def told(records: Iterable[Record], *, spent_s: float = 0.0) -> list[str]:
@@ -39,9 +43,9 @@ def test_steps_are_told_of_every_ten_seconds() -> None:
     teller = Teller()
     lines = told([teller.tell(started()), *(teller.step(step, loss=4.0) for step in range(1, 101))])
     assert lines[1:] == [
-        f"step {step} of 1,000 ({step / 1000:.0%}), epoch 1, loss 4.000, 100,000 target tokens/s, "
-        f"learning rate {7e-4 * step / 400:.2e}, gradient norm 0.75, {left} left"
-        for step, left in ((1, "4 min 10 s"), (41, "4 min 00 s"), (81, "3 min 50 s"))
+        f"step {step} of 1,000 ({step // 10} %), epoch 1, loss 4.000, 100,000 target tokens/s, "
+        f"learning rate {7e-4 * step / 400:.2e}, gradient norm 0.75{left}"
+        for step, left in ((1, ""), (41, ", 4 min 00 s left"), (81, ", 3 min 50 s left"))
     ]
 
 
@@ -97,3 +101,75 @@ def test_a_run_that_never_trained_still_tells_its_end() -> None:
 
 def test_other_ranks_tell_nothing() -> None:
     assert told([Teller().step(1, rank=1, loss=math.inf)]) == []
+
+
+def test_an_imported_run_is_told_without_what_nobody_knows() -> None:
+    teller = Teller()
+    imported = RunImported(tool="tensorboard", files=(), times="wall", step_kind="each", facts={})
+    step = replace(step_event(7, loss=4.0), learning_rate=math.nan, target_tokens=0)
+    lines = told([teller.tell(imported), teller.tell(replace(started(), max_steps=0)), teller.tell(step)])
+    assert lines == ["imported from tensorboard", "step 7, epoch 1, loss 4.000, gradient norm 0.75"]
+
+
+class Listener:
+    """Tells a run of so many steps, and then what a narrator says while nothing comes."""
+
+    def __init__(self, steps: int) -> None:
+        self.teller, self.narrator, self.state = Teller(), Narrator(), WatchState()
+        for number in range(1, steps + 1):
+            self.take(self.teller.step(number, loss=4.0))
+
+    def take(self, record: Record) -> list[str]:
+        self.state.apply(record)
+        return self.narrator.lines(record, self.state)
+
+    def wait(self, seconds: float, life: Life = "at work") -> list[str]:
+        now_ns = self.state.last_time_ns + int(seconds * NANO)
+        return [
+            line.partition(",")[0] for line in self.narrator.meanwhile(self.state, life=life, now_ns=now_ns)
+        ]
+
+
+def test_the_last_step_is_told_when_nothing_more_comes_and_only_once() -> None:
+    listener = Listener(30)
+    assert [listener.wait(seconds) for seconds in (1, 11, 12)] == [[], ["step 30"], []]
+
+
+def test_a_last_step_that_was_told_is_not_told_again() -> None:
+    assert Listener(41).wait(11) == []
+
+
+def test_a_silence_is_told_once_and_again_only_where_more_is_known() -> None:
+    listener = Listener(1)
+    lost = "warning: lost for 1 min 00 s: its process is gone without a word (was training)"
+    assert listener.wait(45, "silent") == ["warning: silent for 45 s (was training)"]
+    assert listener.wait(46, "silent") == []
+    assert listener.wait(60, "lost") == [lost]
+    assert listener.wait(61, "lost") == []
+    assert listener.wait(62, "silent") == []
+
+
+def test_a_run_that_is_heard_again_says_after_how_long() -> None:
+    listener = Listener(1)
+    assert listener.narrator.hear(listener.state, life="at work") == []
+    listener.wait(45, "silent")
+    listener.take(listener.teller.tell(started(1), after_s=120))
+    # What was written long ago, and only comes now, is no news.
+    assert listener.narrator.hear(listener.state, life="silent") == []
+    assert listener.narrator.hear(listener.state, life="at work") == ["heard again after 2 min 00 s"]
+    assert listener.narrator.hear(listener.state, life="at work") == []
+    assert listener.wait(45, "silent") == ["warning: silent for 45 s (was training)"]
+
+
+def test_a_run_that_failed_tells_its_last_step_before_its_end() -> None:
+    listener = Listener(30)
+    first, last = listener.take(listener.teller.tell(RunFinished(reason="failed: no disk")))
+    assert first.startswith("step 30, ")
+    assert last == "run finished: failed: no disk"
+
+
+def test_no_step_is_told_after_the_end() -> None:
+    listener = Listener(30)
+    listener.take(listener.teller.tell(finished(31)))
+    assert listener.take(listener.teller.tell(step_event(31), after_s=60)) == []
+    assert listener.wait(60, "over") == []

@@ -10,6 +10,7 @@ from tests.unit.observe.watch.host_story import sampling
 
 from tandem.observe.watch.screen import Screen
 from tandem.observe.watch.state import WatchState
+from tandem.observe.watch.troubles import Troubles
 from tandem.runlog.event import SampleTranslated, StageStarted, WorkersLost
 
 SCREENS = Path(__file__).with_name("screens")
@@ -68,7 +69,7 @@ def test_a_run_that_has_not_begun_to_train_is_shown() -> None:
 def test_a_run_before_its_first_step_is_shown() -> None:
     state = WatchState(run="first")
     state.apply(Teller().tell(started()))
-    assert "0% step 0 of 1,000" in drawn(state)
+    assert "0 % step 0 of 1,000" in drawn(state)
 
 
 def test_a_silent_run_says_for_how_long_and_promises_no_end(state: WatchState) -> None:
@@ -126,6 +127,22 @@ def test_many_hosts_with_long_names_keep_within_the_terminal(
     lines = drawn(with_hosts(state, *names), width=width, rows=rows).splitlines()
     assert max(map(cell_len, lines)) <= width
     assert len(lines) <= rows
+
+
+def test_many_hosts_on_a_large_terminal_are_all_there_with_their_whole_names(state: WatchState) -> None:
+    names = [f"gpu-node-{number:02}.cluster.example.org" for number in range(16)]
+    text = drawn(with_hosts(state, *names), width=200, rows=49)
+    assert all(f"\n{name}  4 GPUs" in text for name in names)
+    assert "more hosts" not in text
+
+
+@pytest.mark.parametrize("width", [40, 50, 60, 70])
+def test_on_a_narrow_terminal_columns_are_left_out_and_none_is_cut(state: WatchState, width: int) -> None:
+    state.troubles = Troubles()
+    state.samples = []
+    text = drawn(with_hosts(state, "h1"), width=width, rows=40)
+    assert "…" not in text
+    assert all(word in text for word in ("first · training", "85 % step 851", "loss", "BLEU", "\nh1  4 GPUs"))
 
 
 def test_hosts_that_have_no_row_are_counted(state: WatchState) -> None:

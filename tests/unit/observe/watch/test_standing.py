@@ -36,9 +36,13 @@ def told(state: WatchState) -> dict[str, object]:
     """All that a display could show."""
     recent = state.recent
     return {
-        **{name: getattr(state, name) for name in ("run", "doing", "stage", "started", "ended", "is_closed")},
+        **{
+            name: getattr(state, name)
+            for name in ("recipe", "imported", "doing", "stage", "started", "ended", "is_closed")
+        },
         **{name: getattr(state, name) for name in ("step", "epoch", "tokens")},
         "spent": asdict(state.spent),
+        "wall_s": state.wall_s,
         "recent": [recent.loss, recent.nll, recent.step_s, recent.tokens_per_s, recent.phases, recent.paces],
         "last": [recent.last.learning_rate, recent.last.gradient_norm] if recent.last else [],
         "curve": state.curve.values(10_000),

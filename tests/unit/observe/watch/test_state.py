@@ -5,7 +5,14 @@ from tests.unit.observe.story import TOKENS, Teller, finished, started, training
 from tests.unit.observe.watch.host_story import sampling
 
 from tandem.observe.watch.state import HELD_EVALUATIONS, WatchState
-from tandem.runlog.event import EvaluationStarted, RunFinished, RunStarted, StageStarted, WorkersLost
+from tandem.runlog.event import (
+    EvaluationStarted,
+    RunFinished,
+    RunImported,
+    RunStarted,
+    StageStarted,
+    WorkersLost,
+)
 from tandem.runlog.record import Record
 
 RUN_STARTED = RunStarted(
@@ -92,7 +99,7 @@ def test_the_state_follows_what_the_run_does() -> None:
         "finished",
         "finished",
     ]
-    assert (state.run, state.step, state.ended, state.is_closed) == ("first", 4, "reached 4 steps", True)
+    assert (state.recipe, state.step, state.ended, state.is_closed) == ("first", 4, "reached 4 steps", True)
 
 
 def test_a_run_that_starts_again_goes_back_and_forgets_what_it_does_again() -> None:
@@ -162,3 +169,29 @@ def test_an_evaluation_that_is_made_again_is_made_anew() -> None:
     state = folded(*teller.evaluation(5), teller.tell(EvaluationStarted(step=5)))
     (held,) = state.evaluations
     assert held.bleu is None
+
+
+def test_a_run_keeps_the_name_of_its_folder_beside_that_of_its_recipe() -> None:
+    state = WatchState(run="live")
+    state.apply(Teller().tell(RUN_STARTED))
+    assert (state.run, state.recipe) == ("live", "first")
+
+
+def test_an_imported_run_stays_imported_whatever_comes_after() -> None:
+    teller = Teller()
+    told = RunImported(tool="tensorboard", files=(), times="wall", step_kind="each", facts={})
+    state = folded(
+        teller.tell(told),
+        teller.tell(RUN_STARTED),
+        *training(teller, steps=20, every=10),
+        teller.tell(started(5)),
+    )
+    assert (state.doing, state.is_closed, state.ended) == ("imported", True, "")
+
+
+def test_wall_time_is_from_the_first_record_of_any_log_to_the_last() -> None:
+    teller = Teller()
+    state = folded(teller.tell(started()), teller.step(1), teller.step(2))
+    for record in sampling("h1", seconds=60, start_ns=state.begun_ns - 20 * 1_000_000_000):
+        state.apply(record)
+    assert state.wall_s == 60

@@ -10,7 +10,15 @@ let view = null;
 let runs = [];
 let timer = 0;
 
-const keyOf = (path) => (path.startsWith("/run/") ? decodeURIComponent(path.slice("/run/".length)) : null);
+function keyOf(path) {
+  if (!path.startsWith("/run/")) return null;
+  const written = path.slice("/run/".length);
+  try {
+    return decodeURIComponent(written);
+  } catch {
+    return written; // no text in UTF-8, and so no run's name: it is shown as it is
+  }
+}
 
 function build(address) {
   if (address.pathname === "/compare") return new Compare(address);
@@ -68,6 +76,7 @@ function take(found) {
   // A second run turns the first page into a list, but not under the eyes of who reads it.
   if (view === null || (view instanceof Overview && runs.length === 1 && !wasLone)) show();
   else view.take?.(runs);
+  if (view instanceof RunView) view.hear(runs);
   paintSwitch();
 }
 

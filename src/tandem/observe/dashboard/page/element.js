@@ -42,13 +42,15 @@ export const count = (number) => number.toLocaleString("en");
 export const fixed = (number, digits) => (number === null || number === undefined ? "–" : number.toFixed(digits));
 
 const LOOKS = {
-  starting: "◌", preparing: "◌", training: "●", evaluating: "◆", restarting: "↻", silent: "⚠", finished: "✓", unread: "?",
+  starting: "◌", preparing: "◌", training: "●", evaluating: "◆", restarting: "↻", silent: "⚠", lost: "⚠", damaged: "✗",
+  finished: "✓", imported: "✓", stopped: "■", failed: "✗", unread: "?",
 };
 
 // One word for what a run is doing, with its symbol: colour alone tells nothing.
-export function doing({ doing: at_work, is_silent }) {
-  const word = is_silent ? "silent" : at_work;
-  return { word, symbol: LOOKS[word] || "●" };
+export function doing({ doing: at_work, is_silent, is_lost }) {
+  const quiet = is_lost ? "lost" : "silent";
+  const word = is_silent ? quiet : at_work;
+  return { word, symbol: LOOKS[word] || "?" };
 }
 
 export function paintStatus(box, run) {

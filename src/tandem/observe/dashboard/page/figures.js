@@ -8,12 +8,13 @@ const FAR = "2000px";
 const REFINE_MS = 250;
 const LEFT_OUT = new Set(["time_split", "checkpoint_parts", "dropped", "lengths"]);
 const TIMELINES = new Set(["gpus", "network", "cpu"]);
+const FEWEST = 4;
 const CONFIG = { responsive: true, displayModeBar: false, doubleClick: false };
 
 let plotly = null;
 
 // Megabytes that an overview of runs does not need; a load that failed is tried again with the next figure.
-function loadPlotly() {
+export function loadPlotly() {
   plotly ??= new Promise((resolve, reject) => {
     const script = make("script", { src: "/assets/plotly.js" });
     script.addEventListener("load", () => resolve(window.Plotly));
@@ -28,6 +29,29 @@ function loadPlotly() {
 }
 
 const axisOf = ({ figure }) => figure.layout.xaxis?.title?.text;
+
+// The places of all points on the x axis, in order.
+function placesOf({ figure }) {
+  const places = new Set(figure.data.flatMap(({ x }) => x ?? []).filter(Number.isFinite));
+  return [...places].sort((one, other) => one - other);
+}
+
+// From where to where there is something: some axes say so themselves.
+function endsOf(payload) {
+  const places = placesOf(payload);
+  return payload.figure.layout.xaxis?.range ?? [places[0], places.at(-1)];
+}
+
+// A stretch inside of what there is and not narrower than a few points; null where it would be all.
+function inside([from, to], [first, last], points) {
+  const middle = (from + to) / 2;
+  const next = points.findIndex((place) => place >= middle), here = next < 0 ? points.length - 1 : next;
+  const least = points[Math.min(points.length - 1, here + FEWEST / 2)] - points[Math.max(0, here - FEWEST / 2)];
+  const width = Math.max(to - from, least);
+  if (!(width < last - first)) return null;
+  const begin = Math.min(Math.max(middle - width / 2, first), last - width);
+  return [begin, begin + width];
+}
 
 // A finger that scrolls the page must not zoom.
 const hasMouse = () => matchMedia("(pointer: fine)").matches;
@@ -127,13 +151,18 @@ class Chart {
   #listen() {
     this.#plot.on("plotly_relayout", (change) => {
       const from = change["xaxis.range[0]"], to = change["xaxis.range[1]"];
-      if (from !== undefined && to !== undefined) this.#board.zoom(this.name, [Number(from), Number(to)]);
+      if (from === undefined || to === undefined) return;
+      this.#zoom([Number(from), Number(to)]);
+      // Plotly has moved already, and keeps to that where all is shown as before.
+      const whole = this.#live?.figure.layout.xaxis?.range;
+      if (this.zoom === null) window.Plotly.relayout(this.#plot, whole ? { "xaxis.range": [...whole] } : { "xaxis.autorange": true });
     });
     this.#plot.on("plotly_doubleclick", () => this.#board.zoom(this.name, null));
   }
 
   // From here on the range is shown as it is drawn: what comes live waits until the whole is asked for again.
   look(range) {
+    if (range === null && this.zoom === null) return;
     this.zoom = range;
     this.#zooms += 1;
     this.#whole.hidden = range === null;
@@ -147,14 +176,19 @@ class Chart {
 
   #move(share) {
     const range = this.#range();
-    if (range) this.#board.zoom(this.name, range.map((end) => end + share * (range[1] - range[0])));
+    if (range) this.#zoom(range.map((end) => end + share * (range[1] - range[0])));
   }
 
   #scale(factor) {
     const range = this.#range();
     if (!range) return;
     const middle = (range[0] + range[1]) / 2, half = (factor * (range[1] - range[0])) / 2;
-    this.#board.zoom(this.name, [middle - half, middle + half]);
+    this.#zoom([middle - half, middle + half]);
+  }
+
+  // What is shown is finer than what is live, and so has the points that are nearest to one another.
+  #zoom(range) {
+    if (this.#live !== null) this.#board.zoom(this.name, inside(range, endsOf(this.#live), placesOf(this.#shown)));
   }
 
   purge() {

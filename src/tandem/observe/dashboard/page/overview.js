@@ -52,9 +52,11 @@ export class Overview {
 
   #paint(row, run) {
     paintStatus(row.querySelector(".status"), run);
+    row.querySelector(".status").title = run.status;
+    row.querySelector(".progress").style.visibility = run.share === null ? "hidden" : "";
     row.querySelector(".done").style.width = `${100 * (run.share ?? 0)}%`;
     const isAtWork = !run.is_closed && !run.is_silent && run.left_s !== null;
-    const way = [run.share === null ? "" : percent(run.share), run.text, isAtWork ? `${duration(run.left_s)} left` : ""];
+    const way = [run.share === null ? "" : (run.share_text ?? percent(run.share)), run.text, isAtWork ? `${duration(run.left_s)} left` : ""];
     say(row.querySelector(".way"), way.filter(Boolean).join(" · "));
     const scores = [["best BLEU", run.best_bleu, 1], ["best loss", run.best_loss, 3]];
     say(row.querySelector(".scores"), scores.map(([name, value, digits]) => `${name} ${fixed(value, digits)}`).join(" · "));

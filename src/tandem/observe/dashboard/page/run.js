@@ -2,10 +2,11 @@
 
 import { Answers } from "./answers.js";
 import { at, clock, doing, duration, make, milliseconds, paintStatus, percent, say } from "./element.js";
-import { Board } from "./figures.js";
+import { Board, loadPlotly } from "./figures.js";
+import { Hosts } from "./hosts.js";
 import { Journal } from "./journal.js";
 import { Stream } from "./stream.js";
-import { evaluationsPart, hostsPart, samplesPart } from "./tables.js";
+import { evaluationsPart, samplesPart } from "./tables.js";
 import { Tabs } from "./tabs.js";
 
 const FIGURES = {
@@ -22,6 +23,8 @@ const CURES = {
   token: "The server asks for its token: open the address that tandem dashboard has printed.",
   run: "There is no run of this name here now; it is shown as soon as it is there.",
 };
+const LOST = { run: "no such run", gone: "gone", token: "token needed" };
+const shareText = ({ share, share_text }) => share_text ?? percent(share);
 const panelOf = (name) => Object.keys(FIGURES).find((panel) => FIGURES[panel].includes(name)) ?? "data";
 
 async function ask(address, signal) {
@@ -36,12 +39,13 @@ export class RunView {
   #stream;
   #answers;
   #journal = new Journal();
-  #parts = { evaluations: evaluationsPart(), hosts: hostsPart(), samples: samplesPart() };
+  #parts = { evaluations: evaluationsPart(), hosts: new Hosts(), samples: samplesPart() };
   #grids = {};
   #charts = new Map();
   #asked = [];
   #timer = 0;
   #state = null;
+  #isGone = false;
   #spoken = "";
 
   constructor(key) {
@@ -75,12 +79,15 @@ export class RunView {
     new Tabs(at("tabs"), at("panels"), [
       ["learning", "Learning", make("div", { class: "charts" }, grid("learning"), section("Evaluations", evaluations.element), section("Latest translations", samples.element))],
       ["step", "The step", grid("step")],
-      ["hosts", "Hosts", together(section("Now", hosts.element), grid("hosts"))],
+      ["hosts", "Hosts", together(hosts.element, grid("hosts"))],
       ["data", "Data & checkpoints", grid("data")],
       ["answers", "Answers", this.#answers.element],
       ["log", "Event log", this.#journal.element],
     ], (key) => this.#journal.show(key === "log"));
     at("run").hidden = false;
+    // Asked for before they are known to be there, and loaded while the log is read: so the first one comes sooner.
+    this.#asked = [...(FIGURES[location.hash.slice(1) || "learning"] ?? [])];
+    loadPlotly().catch(() => {});
     this.#stream.open();
   }
 
@@ -140,7 +147,8 @@ export class RunView {
   #show(state) {
     this.#state = state;
     say(at("name"), state.run || this.#key);
-    say(at("equipment"), state.equipment || "");
+    const recipe = state.recipe && state.recipe !== state.run ? `recipe ${state.recipe}` : "";
+    say(at("equipment"), [recipe, state.equipment].filter(Boolean).join(" · "));
     paintStatus(at("status"), state);
     this.#announce(doing(state).word);
     this.#showProgress(state);
@@ -160,21 +168,35 @@ export class RunView {
     this.#spoken = word;
   }
 
-  #showProgress({ progress, now_ns, is_silent, ended, run }) {
+  #showProgress({ progress, now_ns, is_silent, ended }) {
     const share = progress?.share ?? 0;
     at("progress").hidden = progress === null;
     at("progress").setAttribute("aria-valuenow", String(Math.floor(100 * share)));
     at("progress").setAttribute("aria-valuetext", progress?.text ?? "");
     at("progress").firstElementChild.style.width = `${100 * share}%`;
-    const words = progress === null ? [] : [percent(share), progress.text];
+    const words = progress === null ? [] : [shareText(progress), progress.text];
     const isAtWork = !ended && !is_silent && progress !== null && progress.left_s !== null;
     if (isAtWork) {
       const end = clock(milliseconds(now_ns) + 1000 * progress.left_s, { seconds: false });
       words.push(`${duration(progress.left_s)} left`, `ends about ${end}`);
     }
     say(at("way"), words.join(" · "));
-    const { word, symbol } = doing(this.#state);
-    document.title = `${progress === null ? "" : `${percent(share)} `}${symbol} ${word} · ${run || this.#key} · Tandem`;
+    this.#entitle();
+  }
+
+  // What a tab shows of the run while another one is looked at.
+  #entitle(trouble = "") {
+    const { progress = null, run } = this.#state ?? {};
+    const { word, symbol } = this.#isGone ? { word: "gone", symbol: "⚠" } : doing(this.#state ?? {});
+    const told = trouble ? `⚠ ${trouble}` : `${progress === null ? "" : `${shareText(progress)} `}${symbol} ${word}`;
+    document.title = `${told} · ${run || this.#key} · Tandem`;
+  }
+
+  // The list of runs knows sooner than the stream whether this one is still there.
+  hear(runs) {
+    const wasGone = this.#isGone;
+    this.#isGone = !runs.some(({ key }) => key === this.#key);
+    if (this.#isGone !== wasGone && this.#state !== null && at("connection").hidden) this.#entitle();
   }
 
   #showNumbers(numbers) {
@@ -188,9 +210,9 @@ export class RunView {
     });
   }
 
-  #showTroubles({ troubles, is_silent, last_time_ns }) {
+  #showTroubles({ troubles, is_silent, is_lost, last_time_ns }) {
     const told = troubles.map(({ time_ns, text }) => `⚠ ${clock(milliseconds(time_ns))} ${text}`).reverse();
-    if (is_silent) told.unshift(`⚠ Nothing has been heard of the run since ${clock(milliseconds(last_time_ns))}: it may have been killed, or cannot write its log.`);
+    if (is_silent && !is_lost && !this.#isGone) told.unshift(`⚠ Nothing has been heard of the run since ${clock(milliseconds(last_time_ns))}: it may have been killed, or cannot write its log.`);
     const left = told.length - MOST_TROUBLES;
     if (left > 0) told.splice(MOST_TROUBLES, left, `… and ${left} more, in the event log.`);
     const box = at("troubles");
@@ -212,6 +234,6 @@ export class RunView {
     }
     say(box, `⚠ ${CURES[why] ?? `Connection lost at ${clock(since)}, trying again. What is shown is of then.`}`);
     if (!wasLost) say(at("spoken"), "Connection lost, trying again.");
-    document.title = `⚠ connection lost · ${this.#state?.run || this.#key} · Tandem`;
+    this.#entitle(LOST[why === "run" && this.#state !== null ? "gone" : why] ?? "connection lost");
   }
 }

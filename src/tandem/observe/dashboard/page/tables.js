@@ -1,14 +1,14 @@
-// What is known now of evaluations, hosts and translations, as tables and pairs of lines.
+// What is known now of evaluations and translations, as a table and pairs of lines.
 
-import { count, duration, fixed, make, percent } from "./element.js";
+import { count, duration, fixed, make } from "./element.js";
 
-function table(headings, rows, { numbers = true, name = "" } = {}) {
+function table(headings, rows) {
   const cell = (name, scope, place, child) =>
-    make(name, { ...(scope ? { scope } : {}), ...(numbers && place > 0 ? { class: "number" } : {}) }, child);
+    make(name, { ...(scope ? { scope } : {}), ...(place > 0 ? { class: "number" } : {}) }, child);
   const head = make("tr", {}, ...headings.map((text, place) => cell("th", "col", place, text)));
   const body = rows.map((row) => make("tr", {}, ...row.map((text, place) => cell("td", "", place, text))));
   return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table" },
-    make("table", { class: name }, make("thead", {}, head), make("tbody", {}, ...body)));
+    make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)));
 }
 
 // Built anew only where something changed: a table in which somebody reads stays as it is.
@@ -42,33 +42,6 @@ export const evaluationsPart = () => new Part((evaluations) => {
     best(each.bleu, 1, each === bleu), fixed(each.chrf, 1), each.duration_s ? duration(each.duration_s) : "–",
   ]);
   return [table(["step", "valid loss", "probe loss", "BLEU", "chrF", "took"], rows), make("p", { class: "note" }, "★ the best so far.")];
-});
-
-const known = (value, text) => (value === null || value === undefined ? [] : [text(value)]);
-const rate = (bytes) => `${(bytes / 1e6).toFixed(1)} MB/s`;
-
-function gpuLine(gpu, place) {
-  const power = known(gpu.power_w, (watts) => `${watts.toFixed(0)}${gpu.power_limit_w ? ` of ${gpu.power_limit_w.toFixed(0)}` : ""} W`);
-  return [
-    `${place} ${gpu.name}`, ...known(gpu.utilisation, (share) => `${percent(share)} busy`),
-    ...known(gpu.memory, (share) => `memory ${percent(share)}`), ...power,
-    ...known(gpu.temperature_c, (degrees) => `${degrees.toFixed(0)} °C`), ...(gpu.is_throttled ? ["⚠ throttled"] : []),
-  ].join(" · ");
-}
-
-function nicLine(nic) {
-  const sent = known(nic.sent_bytes_per_s, (bytes) => `sent ${rate(bytes)}`);
-  return [nic.name, ...sent, ...known(nic.received_bytes_per_s, (bytes) => `received ${rate(bytes)}`)].join(" · ");
-}
-
-export const hostsPart = () => new Part((hosts) => {
-  if (!hosts.length) return [make("p", { class: "note" }, "No host has been sampled yet.")];
-  const lines = (texts) => make("div", {}, ...texts.map((text) => make("div", {}, text)));
-  const rows = hosts.map(({ name, cpu, memory, gpus, nics }) => [
-    name, lines([...known(cpu, (share) => `${percent(share)} busy`), ...known(memory, (share) => `memory ${percent(share)}`)]),
-    lines(gpus.length ? gpus.map(gpuLine) : ["none"]), lines(nics.map(nicLine)),
-  ]);
-  return [table(["host", "processor", "GPUs", "network"], rows, { numbers: false, name: "stacked" })];
 });
 
 export const samplesPart = () => new Part((samples) => {
