@@ -14,7 +14,7 @@ demo: $(STAMP)
 # Hundreds of processes import the same modules: compiled once, whatever the environment says.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: $(STAMP)
-	$(BIN)/pytest -n 4 --dist loadgroup $(PYTEST_FLAGS)
+	$(BIN)/pytest -n 3 --dist loadgroup $(PYTEST_FLAGS)
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .
