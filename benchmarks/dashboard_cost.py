@@ -38,7 +38,8 @@ _RESULTS = Path(__file__).parent / "results"
 _FIGURES = "losses,bleu,learning_rate,gradient_norm,throughput"
 _SETTLE_S = 8.0
 _DEFINITIONS = {
-    "run": "the demo's recipe with two workers on this machine's cores, without evaluations and checkpoints",
+    "run": "a recipe, the demo's where none is named, with so many workers, one thread each, without evaluations and "
+    "checkpoints",
     "block": "a stretch of the run in which a stream with the five figures of the page's first part is open (on), or "
     f"none is (off), in the order on, off, off, on; its first {_SETTLE_S:.0f} s are left out",
     "ratios": "median step time of an on block over that of the off block beside it, less 1",
@@ -55,13 +56,15 @@ def main() -> None:
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
     try:
-        with _training(home / "run") as run:
+        with _training(home / "run", options) as run:
             blocks, cores = _take_turns(run, pairs=options.pairs, seconds=options.seconds)
         result = {
             "benchmark": "dashboard-cost",
             "date": datetime.now(UTC).date().isoformat(),
             "machine": machine,
             "definitions": _DEFINITIONS,
+            "recipe": options.recipe.name,
+            "workers": options.workers,
             "block_s": options.seconds,
             "server_cores": round(cores, 4),
             **_judge(run, blocks),
@@ -79,6 +82,12 @@ def main() -> None:
 
 def _read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--recipe", type=Path, default=_ROOT / "recipes/demo.yaml", help="what the run trains"
+    )
+    parser.add_argument(
+        "--workers", type=int, default=2, help="of the run; with as many as cores none is free"
+    )
     parser.add_argument("--pairs", type=int, default=8, help="pairs of blocks")
     parser.add_argument("--seconds", type=float, default=20.0, help="length of a block")
     parser.add_argument("--out", type=Path, default=_RESULTS, help="folder of the result file")
@@ -86,14 +95,18 @@ def _read_options() -> argparse.Namespace:
 
 
 @contextmanager
-def _training(run: Path) -> Iterator[Path]:
+def _training(run: Path, options: argparse.Namespace) -> Iterator[Path]:
     """A run that trains inside the block."""
     never = 10**9
     words = [f"train.max_steps={never}", f"evaluate.every_steps={never}", f"checkpoint.every_steps={never}"]
-    recipe = str(_ROOT / "recipes/demo.yaml")
-    command = [sys.executable, "-m", "tandem", "train", recipe, *words, "--run", str(run)]
+    command = [sys.executable, "-m", "tandem", "train", str(options.recipe), *words, "--run", str(run)]
     with (run.parent / "output.txt").open("wb") as output:
-        process = subprocess.Popen([*command, "--workers", "2", "--plain"], stdout=output, stderr=output)
+        process = subprocess.Popen(
+            [*command, "--workers", str(options.workers), "--plain"],
+            stdout=output,
+            stderr=output,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
     try:
         _wait_for_steps(run, process)
         yield run
@@ -188,7 +201,7 @@ def _judge(run: Path, blocks: Sequence[tuple[bool, float, float]]) -> dict[str, 
 
 def _write_result(result: Mapping[str, Any], folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{result['date']}-dashboard-cost-{machine_slug()}.json"
+    path = folder / f"{result['date']}-dashboard-cost-{result['workers']}-workers-{machine_slug()}.json"
     beside = path.with_suffix(".partial")
     beside.write_text(json.dumps(result, indent=1) + "\n")
     return beside.replace(path)

@@ -39,8 +39,19 @@ SHOWN = """() => Object.fromEntries(
       last: plot.data[0].x.at(-1),
       points: plot.data[0].x.filter(x => x >= range[0] && x <= range[1]).length,
       text: plot.getAttribute("aria-label"),
+      kinds: plot.data.map(({ type }) => type),
+      drawn: plot._fullData.map(({ type }) => type),
     }])
 )"""
+
+FRAMES = """
+window.drawn = [];
+const look = () => {
+  const count = document.querySelectorAll(".chart:has(.js-line)").length;
+  if (count !== window.drawn.at(-1)) window.drawn.push(count);
+};
+new MutationObserver(() => setTimeout(look)).observe(document, { childList: true, subtree: true });
+"""
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="needs chromium, which is not installed"),
@@ -148,12 +159,36 @@ def test_every_part_shows_its_figures_without_complaint_and_asks_nobody_else(
             shown.at(f"#panel-{tab} [data-name={name}]").scroll_into_view_if_needed()
             shown.wait_until(lambda name=name: shown.shown().get(name, {}).get("marks", 0) > 0)
         assert all(each["text"] for each in shown.shown().values())
+        assert all(each["drawn"] == each["kinds"] for each in shown.shown().values())
     expect(shown.at("#panel-hosts .host")).to_have_count(2)
     shown.at("#tab-answers").click()
     expect(shown.at(".question")).to_have_count(11)
     assert all(url.startswith((server.address, "data:")) for url in shown.requests)
     assert shown.complaints == []
     expect(shown.at(".main-svg")).to_have_count(0)  # figures of closed parts are taken down
+
+
+def test_a_run_that_is_still_being_read_stands_there_as_the_list_has_it(
+    browser: Browser, server: Served
+) -> None:
+    page = browser.new_context(viewport=WIDE).new_page()
+    page.route("**/stream?*", lambda _: None)  # asked for, and not answered yet
+    page.goto(f"{server.address}/run/odd")
+    expect(page.locator("#way")).to_contain_text("30 % · step 300 of 1,000", timeout=WAIT_MS)
+    expect(page.locator("#status")).to_contain_text("silent for")
+    expect(page).to_have_title("30 % ⚠ silent · odd · Tandem")
+    expect(page.locator("#numbers dd")).to_have_count(0)
+    page.context.close()
+
+
+def test_the_page_is_shown_between_two_figures(browser: Browser, server: Served) -> None:
+    page = browser.new_context(viewport=WIDE).new_page()
+    page.add_init_script(FRAMES)
+    page.goto(f"{server.address}/run/day")
+    expect(page.locator("#panel-learning .main-svg .js-line").nth(3)).to_be_attached(timeout=WAIT_MS)
+    counts = page.evaluate("window.drawn")
+    assert len([count for count in counts if count]) >= 2
+    page.context.close()
 
 
 def test_steps_reach_header_title_and_figures_as_they_are_written(shown: Opened, runs: Runs) -> None:

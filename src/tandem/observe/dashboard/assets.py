@@ -10,12 +10,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from tandem.observe.dashboard.bundle import lighten
 from tandem.observe.dashboard.packing import VARY, accepts_packed, pack
 from tandem.observe.stylesheet import STYLESHEET
 from tandem.observe.verdicts import QUESTIONS
 from tandem.observe.verdicts.sections import section_html, section_id
 
-__all__ = ["page_routes"]
+__all__ = ["page_routes", "prepare_script"]
 
 KINDS = {
     ".css": "text/css; charset=utf-8",
@@ -45,6 +46,13 @@ def page_routes() -> list[Route]:
     return [*pages, *loaded]
 
 
+def prepare_script() -> None:
+    """Make ready what takes longest to send, so that the first page need not wait for it."""
+    script = _plotly()
+    _tag(script)
+    _packed(script)
+
+
 async def _answer(request: Request, *, name: str, content: Callable[[], bytes]) -> Response:
     """Sent once: a browser that has it already is told so."""
     data, is_packed = content(), accepts_packed(request)
@@ -72,7 +80,7 @@ def _read(name: str) -> bytes:
 def _plotly() -> bytes:
     from plotly.offline import get_plotlyjs  # noqa: PLC0415  (megabytes that only a page needs)
 
-    return str(get_plotlyjs()).encode()
+    return lighten(str(get_plotlyjs())).encode()
 
 
 @cache

@@ -1,11 +1,13 @@
 """The dashboard's process: serves until it is asked to end, and ends at once."""
 
 import socket
+import threading
 from collections.abc import Callable
 
 from starlette.applications import Starlette
 
 from tandem.observe.dashboard.app import Dashboard
+from tandem.observe.dashboard.assets import prepare_script
 from tandem.port import Server
 
 __all__ = ["serve_dashboard"]
@@ -37,4 +39,5 @@ def serve_dashboard(
 
     The process is to end then: signals stay without effect.
     """
+    threading.Thread(target=prepare_script, daemon=True).start()
     _Server(app, dashboard).serve_on(bound, on_start=on_start)

@@ -124,7 +124,11 @@ def serving(
     """Serve until the end of the block."""
     dashboard = Dashboard(Roster(places), pace=pace)
     app = build_app(dashboard, token=Token.of(token) if token else None, is_local=is_local)
-    server = uvicorn.Server(uvicorn.Config(app, port=0, http="h11", log_config=None, lifespan="off"))
+    # A stream that has not noticed yet that its page has gone is not waited for, as in the real server.
+    config = uvicorn.Config(
+        app, port=0, http="h11", log_config=None, lifespan="off", timeout_graceful_shutdown=1
+    )
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     with ExitStack() as stack:
         thread.start()

@@ -28,6 +28,15 @@ export function loadPlotly() {
   return plotly;
 }
 
+let turn = Promise.resolve();
+
+// One figure at a time, and the page in between: each is seen as soon as it is drawn, and clicks are heard.
+function inTurn(draw) {
+  const done = turn.then(draw);
+  turn = done.catch(() => {}).then(() => new Promise((go) => setTimeout(go)));
+  return done;
+}
+
 const axisOf = ({ figure }) => figure.layout.xaxis?.title?.text;
 
 // The places of all points on the x axis, in order.
@@ -115,7 +124,7 @@ class Chart {
 
   // One drawing after the other: plotly must not be called again while it draws.
   draw() {
-    this.#drawing = this.#drawing.then(() => this.#draw()).catch((error) => this.#fail(error));
+    this.#drawing = this.#drawing.then(() => inTurn(() => this.#draw())).catch((error) => this.#fail(error));
   }
 
   #fail(error) {

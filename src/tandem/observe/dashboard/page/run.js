@@ -45,6 +45,7 @@ export class RunView {
   #asked = [];
   #timer = 0;
   #state = null;
+  #glimpse = null;
   #isGone = false;
   #spoken = "";
 
@@ -186,17 +187,26 @@ export class RunView {
 
   // What a tab shows of the run while another one is looked at.
   #entitle(trouble = "") {
-    const { progress = null, run } = this.#state ?? {};
-    const { word, symbol } = this.#isGone ? { word: "gone", symbol: "⚠" } : doing(this.#state ?? {});
+    const seen = this.#state ?? this.#glimpse ?? {}, { progress = null, run } = seen;
+    const { word, symbol } = this.#isGone ? { word: "gone", symbol: "⚠" } : doing(seen);
     const told = trouble ? `⚠ ${trouble}` : `${progress === null ? "" : `${shareText(progress)} `}${symbol} ${word}`;
     document.title = `${told} · ${run || this.#key} · Tandem`;
   }
 
   // The list of runs knows sooner than the stream whether this one is still there.
   hear(runs) {
-    const wasGone = this.#isGone;
-    this.#isGone = !runs.some(({ key }) => key === this.#key);
+    const wasGone = this.#isGone, listed = runs.find(({ key }) => key === this.#key);
+    this.#isGone = listed === undefined;
+    if (listed && this.#state === null) this.#glance(listed);
     if (this.#isGone !== wasGone && this.#state !== null && at("connection").hidden) this.#entitle();
+  }
+
+  // A long log takes a second to read, and the list is there at once: what it tells stands until then.
+  #glance({ name, share, share_text, text, left_s, ...listed }) {
+    const progress = share === null ? null : { share, share_text, text, left_s };
+    this.#glimpse = { ...listed, run: name, progress, now_ns: 1e6 * Date.now() };
+    paintStatus(at("status"), this.#glimpse);
+    if (at("connection").hidden) this.#showProgress(this.#glimpse);
   }
 
   #showNumbers(numbers) {
