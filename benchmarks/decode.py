@@ -46,7 +46,7 @@ _DEFINITIONS = {
     "target_tokens_per_s": "pieces of the translations, an end mark each, / seconds from lines of text to lines of "
     "text, one figure a repetition; loading and a warm-up on some sentences are left out",
     "same": "share of lines with the same translation as Tandem's own engine",
-    "ratios": "median target_tokens_per_s of Tandem's side over the other's",
+    "ratios": "target_tokens_per_s of Tandem's side over the other's in the same repetition, the median of all",
 }
 
 
@@ -142,7 +142,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--batch-tokens", type=int, help="source tokens of a batch; ours for the device if not given"
     )
-    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--out", type=Path, default=_RESULTS, help="folder for the result file")
     options = parser.parse_args()
     options.batch_tokens = options.batch_tokens or _BATCH_TOKENS[options.device]
@@ -277,11 +277,17 @@ def _measure(sides: Sequence[Side], lines: Sequence[str], repetitions: int, prog
 
 def _ratios(sides: Sequence[Side]) -> dict[str, float]:
     """Return Tandem's side that a user gets over the others."""
-    speeds = {side.name: statistics.median(side.target_tokens_per_s) for side in sides}
+    speeds = {side.name: side.target_tokens_per_s for side in sides}
     best = "Tandem, CTranslate2" if "Tandem, CTranslate2" in speeds else "Tandem, torch"
     return {
-        f"{best} / {name}": round(speeds[best] / speed, 2) for name, speed in speeds.items() if name != best
+        f"{best} / {name}": round(_median_ratio(speeds[best], other), 2)
+        for name, other in speeds.items()
+        if name != best
     }
+
+
+def _median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    return statistics.median(one / other for one, other in zip(ours, theirs, strict=True))
 
 
 def _print_table(sides: Sequence[Side], ratios: dict[str, float]) -> None:

@@ -5,9 +5,10 @@
 import os
 import stat
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, TypeAlias
@@ -35,7 +36,7 @@ from tandem.errors import TandemError
 from tandem.progress import SILENT, Bar
 
 if TYPE_CHECKING:
-    from tandem.translate.translator import Translator
+    from tandem.translate.translator import Chunk, Translator
     from tandem.translate.wish import Wish
 
 __all__ = ["translate"]
@@ -160,33 +161,57 @@ class _Stream:
 
     def run(self, prefix_file: Path | None) -> None:
         """Translate standard input to standard output."""
-        with _bar() as bar, prefix_file.open("rb") if prefix_file else nullcontext() as file:
+        size = _maybe_size()
+        with _bar(size) as bar, prefix_file.open("rb") if prefix_file else nullcontext() as file:
             prefixes = None if file is None else _decoded(file, str(prefix_file))
             try:
-                self._translate(sys.stdin.buffer, prefixes, bar)
+                self._translate(_Input(prefixes=prefixes), bar, ahead=size is not None)
             except BrokenPipeError:
                 _leave_closed_pipe()
 
-    def _translate(self, lines: BinaryIO, prefixes: Iterator[str] | None, bar: Bar) -> None:
+    def _translate(self, given: "_Input", bar: Bar, *, ahead: bool) -> None:
+        """With `ahead` lines are read before translations of others are written; a pipe may be slow to give them."""
+        done = 0
+        chunks = given.chunks(sys.stdin.buffer)
+        streams = [chunks] if ahead else ([chunk] for chunk in chunks)
+        for stream in streams:
+            for told in self.translator.stream(stream, self.wish):
+                for number, each in enumerate(told, start=done + 1):
+                    sys.stdout.writelines(f"{line}\n" for line in self.write(each, number))
+                sys.stdout.flush()
+                done += len(told)
+                bar.advance(given.sizes.popleft())
+        given.refuse_superfluous(done)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Input:
+    """Lines with their prefixes, where there are such."""
+
+    prefixes: Iterator[str] | None
+    sizes: deque[int] = field(default_factory=deque)
+    """Bytes of each chunk that is not translated yet."""
+
+    def chunks(self, lines: BinaryIO) -> "Iterator[Chunk]":
+        """The lines of a file, many at a time."""
         done = 0
         for chunk in _chunks(lines):
             texts = list(_decoded(chunk, "the input", first=done + 1))
-            starts = None if prefixes is None else list(islice(prefixes, len(texts)))
+            starts = None if self.prefixes is None else list(islice(self.prefixes, len(texts)))
             if starts is not None and len(starts) < len(texts):
                 raise TandemError(
                     f"The file of prefixes has {done + len(starts):,} lines, fewer than the input: give one for each "
                     "line, empty for none."
                 )
-            for number, told in enumerate(
-                self.translator.translate(texts, self.wish, prefixes=starts), start=done + 1
-            ):
-                sys.stdout.writelines(f"{line}\n" for line in self.write(told, number))
-            sys.stdout.flush()
+            self.sizes.append(sum(map(len, chunk)))
             done += len(texts)
-            bar.advance(sum(map(len, chunk)))
-        if prefixes is not None and next(prefixes, None) is not None:
+            yield texts, starts
+
+    def refuse_superfluous(self, lines: int) -> None:
+        """Refuse prefixes that none of the lines is left for."""
+        if self.prefixes is not None and next(self.prefixes, None) is not None:
             raise TandemError(
-                f"The file of prefixes has more lines than the input, which has {done:,}: give one for each line."
+                f"The file of prefixes has more lines than the input, which has {lines:,}: give one for each line."
             )
 
 
@@ -211,20 +236,25 @@ def _decoded(lines: Iterable[bytes], where: str, *, first: int = 1) -> Iterator[
             raise TandemError(f"Line {number:,} of {where} is not UTF-8: convert it first.") from None
 
 
-@contextmanager
-def _bar() -> Iterator[Bar]:
-    """A bar where the input is a file, whose size is known, and translations do not run through the same terminal."""
-    from tandem.cli.bars import Bars
-
+def _maybe_size() -> int | None:
+    """Bytes of the input; None where it is no file."""
     try:
         held = os.fstat(sys.stdin.fileno())
     except (OSError, ValueError):
-        held = None
-    if held is None or not stat.S_ISREG(held.st_mode) or sys.stdout.isatty():
+        return None
+    return held.st_size if stat.S_ISREG(held.st_mode) else None
+
+
+@contextmanager
+def _bar(size: int | None) -> Iterator[Bar]:
+    """A bar where the input's size is known, and translations do not run through the same terminal."""
+    from tandem.cli.bars import Bars
+
+    if size is None or sys.stdout.isatty():
         with SILENT.bar("") as bar:
             yield bar
         return
-    with Bars() as bars, bars.bar("translating", total=held.st_size, unit="B") as shown:
+    with Bars() as bars, bars.bar("translating", total=size, unit="B") as shown:
         yield shown
 
 

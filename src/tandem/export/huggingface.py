@@ -189,10 +189,11 @@ def _build_config(section: ModelSection, subword: Subword) -> Any:
 def _write_generation(folder: Path, evaluate: EvaluateSection, subword: Subword) -> None:
     special = subword.target.special
     marks = build_marks(subword, vocabulary=subword.vocabulary)
+    # Of a beam of one it takes no word on how to compare translations.
+    compared = {"length_penalty": evaluate.length_penalty, "early_stopping": False}
     generation = load_transformers().GenerationConfig(
         num_beams=evaluate.beam,
-        length_penalty=evaluate.length_penalty,
-        early_stopping=False,
+        **(compared if evaluate.beam > 1 else {}),
         max_length=MOST_TARGET,
         suppress_tokens=list(marks.banned),
         decoder_start_token_id=marks.start,

@@ -4,7 +4,7 @@ from typing import Any
 
 from tandem import __version__
 from tandem.serve.catalogue import Catalogue
-from tandem.serve.limits import Limits
+from tandem.serve.limits import MOST_LINE_CHARACTERS, Limits
 from tandem.serve.order import DetectRequest, LibreRequest, TranslateRequest
 
 __all__ = ["build_openapi"]
@@ -87,9 +87,11 @@ def _requests(catalogue: Catalogue, limits: Limits) -> Document:
         one, many = text["anyOf"]
         one["maxLength"] = many["items"]["maxLength"] = limits.characters
         many["maxItems"] = limits.sentences
+        text["description"] += _bounds(limits)
+    said = {"description": libre["properties"]["q"]["description"]}
     form = {
         **libre,
-        "properties": {**libre["properties"], "q": {"type": "string", "maxLength": limits.characters}},
+        "properties": {**libre["properties"], "q": {**STRING, "maxLength": limits.characters, **said}},
     }
     form["properties"]["api_key"] = STRING
     return {
@@ -98,6 +100,15 @@ def _requests(catalogue: Catalogue, limits: Limits) -> Document:
         "LibreForm": form,
         "DetectRequest": DetectRequest.model_json_schema(),
     }
+
+
+def _bounds(limits: Limits) -> str:
+    """The limits that a schema has no words for: of each line, and of all texts together."""
+    return (
+        f" A line may have {MOST_LINE_CHARACTERS:,} characters, and all texts together "
+        f"{limits.characters:,} in {limits.sentences:,} lines; more is 413. Long lines are translated sentence by "
+        "sentence."
+    )
 
 
 def _answers() -> Document:

@@ -27,6 +27,8 @@ Shape = TypeVar("Shape", bound=BaseModel)
 
 LINE_END = re.compile("\r\n|\r|\n")
 
+_IN_PARTS_OF_LINES = "send it in parts, or serve with a larger --most-sentences."
+
 
 def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -150,7 +152,7 @@ def _check_list(name: str, fields: dict[str, Any], limits: Limits) -> None:
     if len(given) > limits.sentences:
         raise Refusal(
             413,
-            f"There are {len(given):,} texts, but a request may have {limits.sentences:,} lines: send it in parts.",
+            f"There are {len(given):,} texts, but a request may have {limits.sentences:,} lines: {_IN_PARTS_OF_LINES}",
         )
     if not all(isinstance(text, str) for text in given):
         raise Refusal(422, f"{name} is wrong: a list may hold texts only.")
@@ -182,14 +184,14 @@ def _texts(given: str | list[str], limits: Limits) -> tuple[str, ...]:
     if characters > limits.characters:
         raise Refusal(
             413,
-            f"There are {characters:,} characters, but a request may have {limits.characters:,}: "
-            "send it in parts.",
+            f"There are {characters:,} characters, but a request may have {limits.characters:,}: send it in parts, "
+            "or serve with a larger --most-characters.",
         )
     lengths = [len(line) for text in texts for line in split_lines(text)]
     if len(lengths) > limits.sentences:
         raise Refusal(
             413,
-            f"There are {len(lengths):,} lines, but a request may have {limits.sentences:,}: send it in parts.",
+            f"There are {len(lengths):,} lines, but a request may have {limits.sentences:,}: {_IN_PARTS_OF_LINES}",
         )
     if max(lengths, default=0) > MOST_LINE_CHARACTERS:
         raise Refusal(

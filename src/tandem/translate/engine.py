@@ -1,12 +1,12 @@
 """What every engine that computes translations is: encoded sentences in, scored pieces out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tandem.translate.wish import Wish
 
-__all__ = ["Engine", "Found", "Sentence"]
+__all__ = ["Engine", "Found", "Sentence", "StreamingEngine", "stream_search"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,3 +48,21 @@ class Engine(Protocol):
         the model gives no finite probability.
         """
         ...
+
+
+@runtime_checkable
+class StreamingEngine(Engine, Protocol):
+    """An engine that computes by itself while its caller does other things."""
+
+    def stream(self, chunks: Iterable[Sequence[Sentence]], wish: Wish) -> Iterator[list[list[Found]]]:
+        """What `search` gives for each chunk, in turn; the next one is taken before one is given."""
+        ...
+
+
+def stream_search(
+    engine: Engine, chunks: Iterable[Sequence[Sentence]], wish: Wish
+) -> Iterator[list[list[Found]]]:
+    """What is found for each chunk, in turn; a chunk may have no sentence."""
+    if isinstance(engine, StreamingEngine):
+        return engine.stream(chunks, wish)
+    return (engine.search(chunk, wish) if chunk else [] for chunk in chunks)

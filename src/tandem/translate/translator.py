@@ -1,8 +1,9 @@
 """Text to text: lines of any length and number, in sentences that an engine can take."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -11,15 +12,26 @@ from tandem.data.shards.ragged import Ragged
 from tandem.data.subword.learn import Subword
 from tandem.errors import TandemError
 from tandem.translate.alignment import Link
-from tandem.translate.engine import Engine, Found, Sentence
+from tandem.translate.engine import Engine, Found, Sentence, stream_search
 from tandem.translate.split import split_line
 from tandem.translate.telling import Part, Token, Translation, tell
 from tandem.translate.wish import Wish
 
-__all__ = ["MOST_PIECES", "Link", "Mend", "Token", "Translation", "Translator", "most_target_pieces"]
+__all__ = [
+    "MOST_PIECES",
+    "Chunk",
+    "Link",
+    "Mend",
+    "Token",
+    "Translation",
+    "Translator",
+    "most_target_pieces",
+]
 
 Mend: TypeAlias = Callable[[str], str]
 Ids: TypeAlias = tuple[int, ...]
+Chunk: TypeAlias = tuple[Sequence[str], Sequence[str] | None]
+"""Lines, and for each the words that its translation must begin with."""
 
 MOST_PIECES = 256
 """Pieces of the longest line that is translated as it is, where the recipe does not say what the model has seen."""
@@ -75,27 +87,50 @@ class Translator:
         """
         if isinstance(lines, str):
             raise TypeError("translate takes a list of lines, not one line: give [line].")
-        starts = self._encode_prefixes(prefixes, len(lines))
-        sources = self._encode_lines([self._clean(line) for line in lines])
-        return self._search(
-            [
-                _Line(given=line, sources=parts, prefix=prefix)
-                for line, parts, prefix in zip(lines, sources, starts, strict=True)
-            ],
-            wish or self.wish,
-        )
+        return next(self.stream([(lines, prefixes)], wish))
+
+    def stream(self, chunks: Iterable[Chunk], wish: Wish | None = None) -> Iterator[list[Translation]]:
+        """The translations of chunks of lines, each in turn.
+
+        An engine that computes by itself is given the next chunk before one is told. Where a chunk is refused, those
+        before it are told first.
+        """
+        wish = wish or self.wish
+        taken: deque[list[_Line]] = deque()
+        refused: list[TandemError] = []
+
+        def sentences() -> Iterator[list[Sentence]]:
+            try:
+                for lines, prefixes in chunks:
+                    taken.append(self._lines(lines, prefixes))
+                    yield _sentences(taken[-1])
+            except TandemError as error:
+                refused.append(error)
+
+        for found in stream_search(self.engine, sentences(), wish):
+            yield self._told(taken.popleft(), found, wish)
+        if refused:
+            raise refused[0]
 
     def translate_ids(self, sources: Ragged, wish: Wish | None = None) -> list[Translation]:
         """The translations of encoded sentences, given without marks; however long, they are not split."""
         wish = wish or self.wish
         read = self.subword.source.decode if wish.alignment else _unread
         rows = _rows(sources)
-        return self._search([_Line(given=read(row), sources=(row,) if row else ()) for row in rows], wish)
+        lines = [_Line(given=read(row), sources=(row,) if row else ()) for row in rows]
+        return self._told(lines, next(stream_search(self.engine, [_sentences(lines)], wish)), wish)
 
-    def _search(self, lines: Sequence[_Line], wish: Wish) -> list[Translation]:
-        sentences = [sentence for line in lines for sentence in _sentences(line)]
-        found = iter(self.engine.search(sentences, wish) if sentences else [])
-        return [self._tell(line, list(islice(found, len(line.sources))), wish) for line in lines]
+    def _lines(self, lines: Sequence[str], prefixes: Sequence[str] | None) -> list[_Line]:
+        starts = self._encode_prefixes(prefixes, len(lines))
+        sources = self._encode_lines([self._clean(line) for line in lines])
+        return [
+            _Line(given=line, sources=parts, prefix=prefix)
+            for line, parts, prefix in zip(lines, sources, starts, strict=True)
+        ]
+
+    def _told(self, lines: Sequence[_Line], found: Sequence[list[Found]], wish: Wish) -> list[Translation]:
+        each = iter(found)
+        return [self._tell(line, list(islice(each, len(line.sources))), wish) for line in lines]
 
     def _tell(self, line: _Line, found: list[list[Found]], wish: Wish) -> Translation:
         """The best translation of a line, with the others that were found."""
@@ -114,7 +149,7 @@ class Translator:
             )
             for rank in range(max(map(len, found), default=1))
         ]
-        return replace(told[0], others=tuple(told[1:]))
+        return replace(told[0], others=tuple(told[1:])) if len(told) > 1 else told[0]
 
     def _clean(self, line: str) -> str:
         """The line as the model learned to read; what is no Unicode text becomes a replacement character."""
@@ -168,11 +203,16 @@ def _unread(_: Ids) -> str:
 
 
 def _rows(ragged: Ragged) -> list[Ids]:
-    ends = np.cumsum(ragged.lengths, dtype=np.int64)[:-1]
-    return [tuple(row.tolist()) for row in np.split(ragged.ids.astype(np.int64), ends)][: len(ragged)]
+    ids: list[int] = ragged.ids.tolist()
+    ends: list[int] = np.cumsum(ragged.lengths, dtype=np.int64).tolist()
+    return [tuple(ids[start:end]) for start, end in pairwise([0, *ends])]
 
 
-def _sentences(line: _Line) -> Iterator[Sentence]:
+def _sentences(lines: Sequence[_Line]) -> list[Sentence]:
+    return [sentence for line in lines for sentence in _parts(line)]
+
+
+def _parts(line: _Line) -> Iterator[Sentence]:
     for number, source in enumerate(line.sources):
         prefix = line.prefix if number == 0 else ()
         yield Sentence(

@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,10 +16,12 @@ from typer.testing import CliRunner
 from tandem.checkpoint.layout import step_folder
 from tandem.cli import translate as command
 from tandem.cli.library import load_translator
+from tandem.data.subword.learn import open_subword
 from tandem.errors import TandemError
 from tandem.runlog.layout import RunLayout
+from tandem.translate.engine import Found, Sentence
 from tandem.translate.penalty import LengthPenalty
-from tandem.translate.translator import Translation
+from tandem.translate.translator import Translation, Translator
 from tandem.translate.wish import Sampling, Wish
 
 BEST = 20
@@ -228,6 +230,32 @@ def test_progress_is_told_where_the_input_is_a_file(
     printed = capsys.readouterr()
     assert printed.out.splitlines() == texts(translated(run, SENTENCES[:4]))
     assert printed.err.startswith("translating: 0.0 MB")
+
+
+class Ahead:
+    """Says what it hears, and takes all that there is before it says anything."""
+
+    name = "ahead"
+
+    def search(self, sentences: Sequence[Sentence], wish: Wish) -> list[list[Found]]:
+        return [[Found(ids=sentence.source, score=-1.0)] * wish.best for sentence in sentences]
+
+    def stream(self, chunks: Iterable[Sequence[Sentence]], wish: Wish) -> Iterator[list[list[Found]]]:
+        yield from [self.search(chunk, wish) for chunk in chunks]
+
+
+def test_of_a_file_the_lines_before_a_bad_one_are_translated_by_an_engine_that_works_ahead(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    translator = Translator(Ahead(), open_subword(run.parent / "subword"))
+    monkeypatch.setattr("tandem.cli.library.load_translator", lambda *_, **__: translator)
+    monkeypatch.setattr(command, "CHUNK_LINES", 2)
+    file = tmp_path / "lines"
+    file.write_bytes("".join(f"{line}\n" for line in SENTENCES[:4]).encode() + b"\xff\n")
+    with file.open() as lines, pytest.raises(TandemError, match="Line 5 of the input is not UTF-8"):
+        monkeypatch.setattr("sys.stdin", lines)
+        command.translate(run)
+    assert capsys.readouterr().out.splitlines() == SENTENCES[:4]
 
 
 def test_a_closed_pipe_ends_with_one_line_and_its_own_code(run: Path) -> None:

@@ -131,6 +131,17 @@ def test_a_marian_model_that_transformers_saved_is_refused_for_its_waves(bare: P
     assert not (tmp_path / "back").exists()
 
 
+@pytest.mark.parametrize("added", [-torch.inf, 1.0])
+def test_a_bias_of_padding_alone_changes_nothing(
+    added: float, bare: Path, exports: dict[str, Path], tmp_path: Path
+) -> None:
+    pad = json.loads((bare / "config.json").read_text())["pad_token_id"]
+    _tensor(bare, "final_logits_bias", lambda bias: bias.index_fill(1, torch.tensor([pad]), added))
+    import_huggingface(bare, tmp_path / "back", languages=LANGUAGES)
+    before, after = open_bundle(exports["separate"]), open_bundle(tmp_path / "back")
+    assert all(torch.equal(before.weights[key], after.weights[key]) for key in before.weights)
+
+
 def test_a_checkpoint_is_not_imported_over(exports: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text("{}")
     with pytest.raises(TandemError, match="is not overwritten"):

@@ -1,5 +1,6 @@
 """What is exported to Hugging Face computes, searches and writes as our own model does."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -204,3 +205,14 @@ def test_exported_search_settings_are_the_recipes(joint: bytes, tmp_path: Path) 
     settings = load_transformers().GenerationConfig.from_pretrained(str(tmp_path / "exported"))
     assert (settings.num_beams, settings.length_penalty) == (3, 0.9)
     assert set(settings.suppress_tokens) == {0, 1, 3, *range(403, 408)}
+
+
+def test_a_greedy_recipe_is_exported_without_a_length_penalty(joint: bytes, tmp_path: Path) -> None:
+    bundle = open_bundle(write_model(tmp_path / "model", [joint]))
+    recipe = bundle.recipe.model_copy(
+        update={"evaluate": bundle.recipe.evaluate.model_copy(update={"beam": 1})}
+    )
+    (tmp_path / "exported").mkdir()
+    write_huggingface(replace(bundle, recipe=recipe), tmp_path / "exported")
+    said = json.loads((tmp_path / "exported/generation_config.json").read_text())
+    assert (said["num_beams"], said.get("length_penalty")) == (1, None)

@@ -153,7 +153,9 @@ def test_languages_and_models_are_listed(server: Running) -> None:
         (b'{"q": "a", "source": "en", "target": "de", "format": "html"}', 422, "format is wrong"),
         (b'{"text": "unspeakable"}', 422, "This cannot be said: say something else."),
         (json.dumps({"text": "a" * 2_001}).encode(), 413, "2,001 characters"),
+        (json.dumps({"text": "a" * 2_001}).encode(), 413, "larger --most-characters"),
         (json.dumps({"text": "\n" * 50}).encode(), 413, "51 lines"),
+        (json.dumps({"text": "\n" * 50}).encode(), 413, "larger --most-sentences"),
         (json.dumps({"text": "a" * 1_000_000}).encode(), 413, "longer than"),
     ],
 )
@@ -167,9 +169,10 @@ def test_bad_input_is_refused_in_a_sentence(server: Running, body: bytes, status
 def test_a_line_that_would_hold_up_all_others_is_refused() -> None:
     with running(served(Fake())) as started:
         assert started.post(text="a " * 2_500 + "\n" + "b " * 2_500).status_code == 200
+        assert started.post(text="a" * 5_000).status_code == 200
         answer = started.post(text="a" * 5_001)
         assert answer.status_code == 413
-        assert "A line has 5,001 characters, but one may have 5,000" in error_of(answer)
+        assert "A line has 5,001 characters, but one may have 5,000: break it between" in error_of(answer)
 
 
 @pytest.mark.parametrize("depth", [50, 300, 500, 900, 2_000])

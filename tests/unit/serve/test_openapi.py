@@ -45,5 +45,9 @@ def test_models_languages_and_limits_of_this_server_are_described(server: Runnin
     assert own["model"]["anyOf"][0]["enum"] == ["small"]
     assert own["target"]["anyOf"][0]["enum"] == ["de"]
     assert own["text"]["anyOf"][0]["maxLength"] == 500
+    form = schemas["LibreForm"]["properties"]["q"]
+    for text in (own["text"], schemas["LibreRequest"]["properties"]["q"], form):
+        assert "A line may have 5,000 characters" in text["description"]
+        assert "500 in 100 lines" in text["description"]
     assert schemas["LibreRequest"]["properties"]["source"]["enum"] == ["en", "auto"]
     assert "description" in own["beam"]

@@ -1,6 +1,7 @@
 """The engine on CTranslate2 finds what our own finds, and says the same of it."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,31 @@ def test_what_stands_beside_a_sentence_changes_nothing(
 ) -> None:
     alone = Ctranslate2Engine(folder, marks=marks, threads=1, batch_tokens=1)
     assert_alike(alone.search(sentences, Wish()), engine.search(sentences, Wish()))
+
+
+def test_chunks_are_found_in_turn_and_as_if_they_stood_alone(
+    folder: Path, marks: Marks, engine: Engine, sentences: list[Sentence]
+) -> None:
+    busy = Ctranslate2Engine(folder, marks=marks, threads=1, batch_tokens=16)
+    chunks = [sentences[:5], [], sentences[5:6], sentences[6:]]
+    streamed = list(busy.stream(chunks, Wish()))
+    assert [len(found) for found in streamed] == [5, 0, 1, 6]
+    assert_alike([some for found in streamed for some in found], engine.search(sentences, Wish()))
+
+
+def test_the_next_chunk_is_searched_before_one_is_given_but_not_all(
+    folder: Path, marks: Marks, sentences: list[Sentence]
+) -> None:
+    taken: list[int] = []
+
+    def chunks() -> Iterator[list[Sentence]]:
+        for number in range(9):
+            taken.append(number)
+            yield sentences[:2]
+
+    stream = Ctranslate2Engine(folder, marks=marks, threads=1).stream(chunks(), Wish(beam=1))
+    next(stream)
+    assert 1 < len(taken) < 9
 
 
 def test_a_forced_prefix_counts_in_the_score(engine: Engine, ours: Engine, sentences: list[Sentence]) -> None:

@@ -1,7 +1,7 @@
 """Text to text: any number of lines of any length, in order."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +85,29 @@ def test_the_next_best_are_at_hand(model: Transformer, subword: Subword) -> None
     (alone,) = translator.translate([SENTENCES[0]])
     assert (alone.text, alone.score, alone.pieces) == (found.text, found.score, found.pieces)
     assert alone.others == ()
+
+
+def test_chunks_of_lines_are_told_in_turn(echoing: Translator) -> None:
+    told = list(echoing.stream([(LINES[:2], None), ([], None), (LINES[2:], [""] * 3)]))
+    assert [texts(each) for each in told] == [
+        texts(echoing.translate(LINES[:2])),
+        [],
+        texts(echoing.translate(LINES[2:])),
+    ]
+
+
+class Ahead(Echo):
+    """Takes all that there is before it says anything."""
+
+    def stream(self, chunks: Iterable[Sequence[Sentence]], wish: Wish) -> Iterator[list[list[Found]]]:
+        yield from [self.search(chunk, wish) for chunk in chunks]
+
+
+def test_where_a_chunk_is_refused_those_before_it_are_told(subword: Subword) -> None:
+    stream = Translator(Ahead(), subword).stream([(["a"], None), (["b"], ["too", "many"]), (["c"], None)])
+    assert texts(next(stream)) == ["a"]
+    with pytest.raises(TandemError, match="2 prefixes for 1 lines"):
+        next(stream)
 
 
 def test_empty_lines_stay_empty_and_no_line_gives_nothing(echoing: Translator, echo: Echo) -> None:
