@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from tandem.observe.markup import Html, joined, tag
+from tandem.observe.plotly_script import plotly_script
 from tandem.observe.stylesheet import STYLESHEET
 
 if TYPE_CHECKING:
@@ -68,9 +69,7 @@ def figure_data(name: str, figure: "Figure") -> Html:
 
 def build_page(*, title: str, body: Html) -> bytes:
     """The page as UTF-8; the same body gives the same bytes."""
-    from plotly.offline import get_plotlyjs  # noqa: PLC0415  (megabytes that only a page needs)
-
-    scripts = [_script_text(get_plotlyjs()), DRAW]
+    scripts = [_script_text(plotly_script()), DRAW]
     head = "\n".join(
         (
             '<meta charset="utf-8">',

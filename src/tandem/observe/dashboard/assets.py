@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tandem.observe.dashboard.bundle import lighten
 from tandem.observe.dashboard.packing import VARY, accepts_packed, pack
+from tandem.observe.plotly_script import plotly_script
 from tandem.observe.stylesheet import STYLESHEET
 from tandem.observe.verdicts import QUESTIONS
 from tandem.observe.verdicts.sections import section_html, section_id
@@ -78,9 +78,7 @@ def _read(name: str) -> bytes:
 
 @cache
 def _plotly() -> bytes:
-    from plotly.offline import get_plotlyjs  # noqa: PLC0415  (megabytes that only a page needs)
-
-    return lighten(str(get_plotlyjs())).encode()
+    return plotly_script().encode()
 
 
 @cache

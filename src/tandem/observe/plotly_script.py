@@ -2,11 +2,18 @@
 
 import re
 
-__all__ = ["lighten"]
+__all__ = ["lighten", "plotly_script"]
 
 KINDS = re.compile(r"\.register\(\[([\w$]+\(\))(?:,[\w$]+\(\))+\]\)")
 """Where it starts its fifty kinds of traces and maps; the first one is bars, and lines are in its core."""
 HEAD, TAIL = ', () => {\n"use strict";', "return Plotly;\n}));"
+
+
+def plotly_script() -> str:
+    """What a page needs to draw figures: several megabytes."""
+    from plotly.offline import get_plotlyjs  # noqa: PLC0415  (only a page needs it)
+
+    return lighten(str(get_plotlyjs()))
 
 
 def lighten(script: str) -> str:

@@ -5,8 +5,8 @@ from plotly.offline import get_plotlyjs
 from tests.unit.observe.report.told_run import build_run
 
 from tandem.observe.compare.overlay import QUANTITIES, overlay_figure
-from tandem.observe.dashboard.bundle import lighten
 from tandem.observe.figures import FIGURES
+from tandem.observe.plotly_script import lighten
 
 KNOWN = {"scatter", "bar"}
 SCRIPT = """/** plotly */
