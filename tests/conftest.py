@@ -11,8 +11,10 @@ from hypothesis import settings
 from tests.interpreter import replace_language_once
 from tests.schedule import ByModule, put_long_ones_first
 
-# Two test processes on two cores: threads of their own would only wait for each other.
+# Several test processes on two cores: threads of their own would only wait for each other. Where a test asks for
+# threads all the same, they wait asleep: awake they take the processor from those that they wait for.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 # Without a GPU, Triton's kernels run in its interpreter. It must know before anything imports it, as conftests may.
 if not Path("/dev/nvidiactl").exists():

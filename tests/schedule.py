@@ -8,7 +8,14 @@ from xdist.scheduler import LoadGroupScheduling  # type: ignore[import-untyped]
 __all__ = ["ByModule", "put_long_ones_first"]
 
 # Begun last, one of them would leave every other process idle at the end.
-LONG = ("tests/hosts/", "tests/system/", "tests/distributed/", "tests/unit/benchmarks/")
+LONG = (
+    "tests/hosts/test_train.py",
+    "tests/hosts/",
+    "tests/system/",
+    "tests/distributed/",
+    "tests/browser/",
+    "tests/unit/benchmarks/",
+)
 
 
 class ByModule(LoadGroupScheduling):  # type: ignore[misc]

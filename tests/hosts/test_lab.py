@@ -119,6 +119,14 @@ def bits_per_second(lab: Lab, sender: str, receiver: str) -> float:
         return float(source.communicate(timeout=60)[0])
 
 
+def check_rate(lab: Lab, sender: str, receiver: str, *, rate: float) -> None:
+    measured: list[float] = []
+    # Tests beside this one may take its processor away for a while: that makes it slower, never faster.
+    while len(measured) < 4 and max(measured, default=0.0) < 0.85 * rate:
+        measured.append(bits_per_second(lab, sender, receiver))
+    assert 0.85 * rate < max(measured) < 1.15 * rate
+
+
 def ask(asker: "subprocess.Popen[str]") -> float:
     assert asker.stdin is not None
     assert asker.stdout is not None
@@ -187,28 +195,26 @@ def test_ssh_between_hosts_crosses_the_link(plain: Lab) -> None:
 @pytest.mark.parametrize("rate_mbit", [50, 200])
 def test_a_link_carries_its_rate_in_both_directions(plain: Lab, rate_mbit: int) -> None:
     plain.link("h1", "rate", f"{rate_mbit}mbit")
-    for sender, receiver in (("h1", "h2"), ("h2", "h1")):
-        measured: list[float] = []
-        # Tests beside this one may take its processor away for a while: that makes it slower, never faster.
-        while len(measured) < 3 and max(measured, default=0.0) < 0.85 * rate_mbit * 1e6:
-            measured.append(bits_per_second(plain, sender, receiver))
-        assert 0.85 * rate_mbit * 1e6 < max(measured) < 1.15 * rate_mbit * 1e6
+    for ends in (("h1", "h2"), ("h2", "h1")):
+        check_rate(plain, *ends, rate=rate_mbit * 1e6)
 
 
 def test_delays_of_both_hosts_add_up_there_and_back(plain: Lab) -> None:
     plain.link("h1", "delay", "20ms")
     plain.link("h2", "delay", "5ms")
     with serving(plain, "h2", ECHO), python(plain, "h1", ASK, plain.address("h2")) as asker:
-        shortest = min(ask(asker) for _ in range(20))
+        taken_s = [ask(asker) for _ in range(20)]
+        # Tests beside this one may take its processor away for a while: that makes it slower, never faster.
+        while len(taken_s) < 400 and min(taken_s) >= 0.030:
+            taken_s.append(ask(asker))
         assert asker.stdin is not None
         asker.stdin.close()
-    assert 0.025 <= shortest < 0.030
+    assert 0.025 <= min(taken_s) < 0.030
 
 
 def test_a_delayed_link_still_carries_its_rate(plain: Lab) -> None:
     plain.link("h1", "rate", "50mbit", "delay", "2ms")
-    measured = max(bits_per_second(plain, "h1", "h2") for _ in range(2))
-    assert 0.85 * 50e6 < measured < 1.15 * 50e6
+    check_rate(plain, "h1", "h2", rate=50e6)
 
 
 @pytest.mark.parametrize("delay", ["0ms", "1ms"])

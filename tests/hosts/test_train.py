@@ -21,7 +21,8 @@ from tandem.lab.state import read_state
 from tandem.runlog.event import LinkMeasured, RoundStarted, TrainingStarted, WorkersLost
 from tandem.runlog.reader import read_records
 
-pytestmark = pytest.mark.xdist_group("lab")
+# Beside the other tests with labs: each lab has a network of its own, and these wait more than they work.
+pytestmark = pytest.mark.xdist_group("training in a lab")
 STEPS = 200
 AT_STEP = 30
 PATIENCE = ("--host-timeout", "6")

@@ -142,10 +142,6 @@ def reporting(recipe: "Recipe", run: Path) -> Iterator[None]:
 @contextmanager
 def _crew(recipe: "Recipe", run: Path, how: How, story: _Story) -> Iterator["Crew"]:
     """All workers, with their data, ready to start."""
-    from tandem.launch.hardware import choose_hardware
-    from tandem.launch.local import LocalCrew
-    from tandem.runlog.layout import RunLayout
-
     words = ["--fit"] if how.fit else []
     words += [] if how.batch_tokens is None else ["--batch-tokens", str(how.batch_tokens)]
 
@@ -162,6 +158,11 @@ def _crew(recipe: "Recipe", run: Path, how: How, story: _Story) -> Iterator["Cre
             yield crew
         return
     _refuse_alone(run)
+    # Not before: a head of other hosts needs no torch, which takes longer to load than all else that it does.
+    from tandem.launch.hardware import choose_hardware
+    from tandem.launch.local import LocalCrew
+    from tandem.runlog.layout import RunLayout
+
     device, workers = choose_hardware(how.device, how.workers, before=_cpu_ranks(run))
     prepare(workers)
     command = [sys.executable, "-m", "tandem.cli.rank", str(run), "--device", device, *words]
@@ -247,10 +248,12 @@ def make_ready(recipe: "Recipe", run: Path, log: "RunLog") -> None:
 
 def _has_its_data(recipe: "Recipe", run: Path) -> bool:
     """Whether the data that a run has learned from is still there; it goes on with that, whatever the text is now."""
+    state = _newest_state(run)
+    if not state:
+        return False
     from tandem.data.prepared import open_prepared
     from tandem.train.match import DATA, describe_data
 
-    state = _newest_state(run)
     try:
         prepared = replace(open_prepared(recipe.prepared_folder), recipe=recipe)
         return state.get(DATA) == describe_data(prepared)

@@ -17,15 +17,13 @@ from torch.distributed.elastic.rendezvous import RendezvousParameters, registry
 from torch.distributed.elastic.rendezvous.api import RendezvousError
 
 from tandem.errors import TandemError
+from tandem.launch.pace import GRACE_S
 from tandem.parallel.pulse import PULSE
 
-__all__ = ["GRACE_S", "Job", "Meeting", "MeetingError", "run_once"]
+__all__ = ["Job", "Meeting", "MeetingError", "run_once"]
 
 LOOK_S = 0.2
 """How often the workers are looked at."""
-
-GRACE_S = 5.0
-"""How long the others may take to notice that a rank is lost; over NCCL they would wait for it for ever."""
 
 
 class MeetingError(Exception):

@@ -14,9 +14,9 @@ from tandem.errors import TandemError
 from tandem.launch import channel
 from tandem.launch.cause import Cause
 from tandem.launch.channel import Message
-from tandem.launch.far import BEAT_S
 from tandem.launch.hosts import Host
 from tandem.launch.member import Letter, Member
+from tandem.launch.pace import BEAT_S
 from tandem.launch.round import Round
 from tandem.launch.ssh import Ssh
 from tandem.launch.tail import Collector, Piece

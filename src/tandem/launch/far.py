@@ -24,16 +24,15 @@ from tandem.checkpoint.listing import list_checkpoints
 from tandem.errors import TandemError
 from tandem.launch.channel import FarEnd, Message
 from tandem.launch.hardware import choose_hardware
+from tandem.launch.pace import BEAT_S
 from tandem.launch.start import STUCK_S, Start
 from tandem.launch.tail import Tail
 from tandem.lock import BusyError, beside, holding, read_note
 from tandem.parallel.route import address_of, interface_of, source_of
 from tandem.runlog.layout import RunLayout
 
-__all__ = ["BEAT_S", "FarHost", "main"]
+__all__ = ["FarHost", "main"]
 
-BEAT_S = 2.0
-"""How often each side shows that it lives."""
 LEASE = 0.75
 """How long we wait for a silent head, as a share of how long it waits for us: we have ended before it goes on."""
 OPENING_S = 60.0

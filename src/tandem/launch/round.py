@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from tandem.launch.agent import GRACE_S
 from tandem.launch.cause import Cause, Naming, find_cause, host_lost, stalled
 from tandem.launch.channel import Message
 from tandem.launch.member import Member
+from tandem.launch.pace import GRACE_S
 from tandem.launch.report import Failure
 from tandem.launch.stall import Stall, Standing, Watchdog
 from tandem.launch.worker import output_file

@@ -24,7 +24,9 @@ def build_model(
         model = Transformer(
             section, source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary, pad=pad
         )
-    model.to_empty(device="cpu")
+    # Not by to_empty, which asks Python for the shape of a matrix without memory and for that loads all of sympy.
+    empty = {name: torch.empty(value.shape) for name, value in model.state_dict().items()}
+    model.load_state_dict(empty, assign=True)
     _fill(model, torch.Generator().manual_seed(seed))
     return model
 

@@ -66,5 +66,6 @@ class PlainPass:
                     smoothing=self._smoothing,
                 )
         with self._clock.phase("backward"), self._buckets.sending() if last else nullcontext():
-            loss.backward(factor)  # type: ignore[no-untyped-call]
+            # Not backward(factor), to the bit the same: torch loads all of sympy to compare the two's shapes.
+            (loss * factor).backward()  # type: ignore[no-untyped-call]
         return loss.detach(), nll
