@@ -165,7 +165,8 @@ class _Stream:
         with _bar(size) as bar, prefix_file.open("rb") if prefix_file else nullcontext() as file:
             prefixes = None if file is None else _decoded(file, str(prefix_file))
             try:
-                self._translate(_Input(prefixes=prefixes), bar, ahead=size is not None)
+                is_ready = size is not None and (prefix_file is None or prefix_file.is_file())
+                self._translate(_Input(prefixes=prefixes), bar, ahead=is_ready)
             except BrokenPipeError:
                 _leave_closed_pipe()
 

@@ -25,7 +25,10 @@ def build_model(
             section, source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary, pad=pad
         )
     # Not by to_empty, which asks Python for the shape of a matrix without memory and for that loads all of sympy.
-    empty = {name: torch.empty(value.shape) for name, value in model.state_dict().items()}
+    empty = {
+        name: torch.empty(value.shape, dtype=value.dtype, device="cpu")
+        for name, value in model.state_dict().items()
+    }
     model.load_state_dict(empty, assign=True)
     _fill(model, torch.Generator().manual_seed(seed))
     return model

@@ -7,12 +7,13 @@ none can become better. So it is asked for more than are wanted, and these are c
 import json
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from tandem.errors import TandemError
 from tandem.translate.engine import Found, Sentence
@@ -41,8 +42,8 @@ INTRA_THREADS = 4
 SMALL_BYTES = 16_000_000
 """Weights of a model whose batches are not shared: its threads would wait longer for each other than they compute.
 
-On two cores a single sentence took the demo's model (1 MB) 1.6 ms with one thread and 14.5 ms with two, and one of the
-base size (48 MB) 362 ms and 110 ms.
+On two cores that others use as well, a single sentence took the demo's model (4 MB in int8) 1.6 ms with one thread and
+14.5 ms with two; one of the base size (48 MB) is faster with two. Where between them that turns was not measured.
 """
 
 
@@ -135,16 +136,24 @@ class Ctranslate2Engine:
         threads = threads or _cores()
         intra = 1 if device == "cpu" and _is_small(folder) else min(INTRA_THREADS, threads)
         workers = max(1, threads // intra)
+        self._workers = workers
         self._ahead = 2 * workers
         """Batches that are searched or queued while one is read: none of the workers waits for the next."""
-        try:
-            self._translator = library.Translator(
+
+        def load(workers: int, intra: int) -> Any:
+            return library.Translator(
                 str(folder),
                 device=device,
                 compute_type=_compute(library, device, quantization),
                 inter_threads=workers,
                 intra_threads=intra,
             )
+
+        # Each worker draws from numbers of its own, and which one gets a batch is chance: one alone can be repeated.
+        self._build_drawer: Callable[[], Any] = partial(load, 1, min(INTRA_THREADS, threads))
+        self._drawer: Any = None
+        try:
+            self._translator = load(workers, intra)
         except (RuntimeError, ValueError) as error:
             raise TandemError(
                 f"CTranslate2 cannot load {folder} on {device} ({str(error).strip()}): export the model again, or "
@@ -172,14 +181,14 @@ class Ctranslate2Engine:
             chosen = self._weighed(sentences, unasked)
         return self._aligned(sentences, chosen) if wish.alignment else chosen
 
-    def _refuse_too_long(self, sentence: Sentence) -> None:
-        if self._longest is None:
-            return
-        if max(len(sentence.source), len(sentence.prefix)) >= self._longest:
-            raise TandemError(
-                f"A sentence or its prefix has {max(len(sentence.source), len(sentence.prefix)):,} pieces, but the "
-                f"exported model knows {self._longest:,} places: split it, or translate with the engine torch."
-            )
+    def _is_too_long(self, sentence: Sentence) -> bool:
+        return self._longest is not None and _most_pieces(sentence) >= self._longest
+
+    def _refuse_too_long(self, sentences: Sequence[Sentence]) -> NoReturn:
+        raise TandemError(
+            f"A sentence or its prefix has {max(map(_most_pieces, sentences)):,} pieces, but the exported model knows "
+            f"{self._longest:,} places: split it, or translate with the engine torch."
+        )
 
     def _drawn(self, chunk: _Chunk) -> list[list[Said]]:
         # Temperature and top pieces change what is drawn, not what it is worth.
@@ -213,8 +222,12 @@ class Ctranslate2Engine:
         """
         waiting: deque[tuple[_Chunk, list[int], list[Any]]] = deque()
         for sentences in chunks:
-            for sentence in sentences:
-                self._refuse_too_long(sentence)
+            is_too_long = any(map(self._is_too_long, sentences))
+            # A seed would change what is being drawn; and of what is refused, all that came before is told.
+            while waiting and (is_too_long or wish.sampling is not None):
+                yield from self._collected(*waiting.popleft(), wish=wish, suppress=suppress)
+            if is_too_long:
+                self._refuse_too_long(sentences)
             if wish.sampling is not None:
                 self._seed(wish.sampling.seed & 0xFFFF_FFFF)
             batches = list(self._batches(sentences, by_limit=suppress)) or [[]]
@@ -272,7 +285,7 @@ class Ctranslate2Engine:
         # What has not ended there is ended, as in our own search: it is scored with an end mark.
         steps = max(1, *(sentence.most for sentence in batch))
         banned = [[self._target_tokens[piece]] for piece in self._marks.banned] if suppress else None
-        asked: list[Any] = self._translator.translate_batch(
+        asked: list[Any] = self._translator_for(wish).translate_batch(
             sources,
             # An empty prefix is not the same as none: its first step may not end in the lower places of the beam.
             prefixes if batch[0].prefix else None,
@@ -286,6 +299,12 @@ class Ctranslate2Engine:
             **_how(wish),
         )
         return asked
+
+    def _translator_for(self, wish: Wish) -> Any:
+        if wish.sampling is None or self._workers == 1:
+            return self._translator
+        self._drawer = self._drawer or self._build_drawer()
+        return self._drawer
 
     def _read(self, result: Any, sentence: Sentence, wish: Wish) -> list[Said]:
         alpha = _how(wish)["length_penalty"]
@@ -341,6 +360,10 @@ class Ctranslate2Engine:
             [[self._source_tokens[piece] for piece in sentence.source] for sentence, _ in rows],
             [[self._target_tokens[piece] for piece in each.ids] for _, each in rows],
         )
+
+
+def _most_pieces(sentence: Sentence) -> int:
+    return max(len(sentence.source), len(sentence.prefix))
 
 
 def _pairs(sentences: Sequence[Sentence], said: Sequence[Sequence[Said]]) -> list[tuple[Sentence, Said]]:

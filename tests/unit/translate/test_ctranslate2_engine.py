@@ -219,6 +219,29 @@ def test_more_places_than_the_model_knows_are_refused(folder: Path, marks: Marks
     assert len(small.search([Sentence(source=(9,) * 7, most=50)], Wish(beam=1))[0][0].ids) < 8
 
 
+def test_what_comes_before_a_refused_chunk_is_told(
+    folder: Path, marks: Marks, sentences: list[Sentence]
+) -> None:
+    small = Ctranslate2Engine(folder, marks=marks, threads=1, longest=8)
+    short = [Sentence(source=(9,) * 3, most=5)]
+    told = small.stream([short, short, [Sentence(source=(9,) * 8, most=5)]], Wish())
+    assert next(told) == next(told) == small.search(short, Wish())
+    with pytest.raises(TandemError, match="has 8 pieces"):
+        next(told)
+
+
+def test_a_seed_draws_the_same_again_however_many_threads_there_are(
+    folder: Path, marks: Marks, sentences: list[Sentence]
+) -> None:
+    wish = Wish(best=2, sampling=Sampling(temperature=1.5, seed=4))
+    chunks = [sentences * 3, sentences * 2, sentences]
+    first, second = (
+        list(Ctranslate2Engine(folder, marks=marks, threads=4, batch_tokens=40).stream(chunks, wish))
+        for _ in range(2)
+    )
+    assert first == second
+
+
 def test_a_model_that_has_diverged_finds_nothing(
     subword: Subword, marks: Marks, sentences: list[Sentence], tmp_path: Path
 ) -> None:

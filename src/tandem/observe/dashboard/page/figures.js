@@ -28,12 +28,14 @@ export function loadPlotly() {
   return plotly;
 }
 
+const LONGEST_TURN_MS = 5000;
 let turn = Promise.resolve();
 
 // One figure at a time, and the page in between: each is seen as soon as it is drawn, and clicks are heard.
 function inTurn(draw) {
   const done = turn.then(draw);
-  turn = done.catch(() => {}).then(() => new Promise((go) => setTimeout(go)));
+  const isOver = Promise.race([done.catch(() => {}), new Promise((go) => setTimeout(go, LONGEST_TURN_MS))]);
+  turn = isOver.then(() => new Promise((go) => setTimeout(go)));
   return done;
 }
 
@@ -78,6 +80,7 @@ class Chart {
   #live = null;
   #shown = null;
   #zooms = 0;
+  #isDue = false;
   #isDrawn = false;
   #drawing = Promise.resolve();
 
@@ -122,9 +125,15 @@ class Chart {
     if (this.isNear) this.draw();
   }
 
-  // One drawing after the other: plotly must not be called again while it draws.
+  // One drawing after the other: plotly must not be called again while it draws. What comes meanwhile is drawn once.
   draw() {
-    this.#drawing = this.#drawing.then(() => inTurn(() => this.#draw())).catch((error) => this.#fail(error));
+    if (this.#isDue) return;
+    this.#isDue = true;
+    const draw = () => {
+      this.#isDue = false;
+      return this.#draw();
+    };
+    this.#drawing = this.#drawing.then(() => inTurn(draw)).catch((error) => this.#fail(error));
   }
 
   #fail(error) {
@@ -201,9 +210,10 @@ class Chart {
   }
 
   purge() {
-    if (!this.#isDrawn) return;
-    this.#isDrawn = false;
     this.#drawing = this.#drawing.then(() => {
+      // By its turn it may have come back.
+      if (!this.#isDrawn || (this.isNear && this.element.isConnected)) return;
+      this.#isDrawn = false;
       const used = this.#plot;
       window.Plotly.purge(used);
       // A new element: plotly leaves listeners on the one that it has used.
@@ -306,6 +316,11 @@ export class Board {
   }
 
   #go(seen) {
-    for (const { target, isIntersecting } of seen) if (!isIntersecting) this.#charts.get(target)?.purge();
+    for (const { target, isIntersecting } of seen) {
+      const chart = this.#charts.get(target);
+      if (isIntersecting || chart === undefined) continue;
+      chart.isNear = false;  // which the other observer may say later
+      chart.purge();
+    }
   }
 }

@@ -195,13 +195,17 @@ export class RunView {
 
   // The list of runs knows sooner than the stream whether this one is still there.
   hear(runs) {
-    const wasGone = this.#isGone, listed = runs.find(({ key }) => key === this.#key);
-    this.#isGone = listed === undefined;
-    if (listed && this.#state === null) this.#glance(listed);
+    const wasGone = this.#isGone;
+    this.#isGone = !runs.some(({ key }) => key === this.#key);
     if (this.#isGone !== wasGone && this.#state !== null && at("connection").hidden) this.#entitle();
   }
 
   // A long log takes a second to read, and the list is there at once: what it tells stands until then.
+  take(runs) {
+    const listed = runs.find(({ key }) => key === this.#key);
+    if (listed && this.#state === null) this.#glance(listed);
+  }
+
   #glance({ name, share, share_text, text, left_s, ...listed }) {
     const progress = share === null ? null : { share, share_text, text, left_s };
     this.#glimpse = { ...listed, run: name, progress, now_ns: 1e6 * Date.now() };
