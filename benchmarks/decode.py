@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -173,8 +174,15 @@ def _sides(folder: Path, scratch: Path, options: argparse.Namespace, progress: P
         does = f"tandem translate --engine ctranslate2, {options.quantization}"
         yield Side(name="Tandem, CTranslate2", does=does, translate=_ours(translator, wish))
         does = "Translator.translate_batch on the same export, defaults of its own but for beam and penalty"
-        translate = _ctranslate2(scratch / "ct2", exported, wish)
+        translate = _ctranslate2(scratch / "ct2", exported, wish, intra_threads=0)
         yield Side(name="CTranslate2", does=does, translate=translate)
+        workers = len(os.sched_getaffinity(0))
+        translate = _ctranslate2(scratch / "ct2", exported, wish, inter_threads=workers, intra_threads=1)
+        yield Side(
+            name="CTranslate2, a worker a core",
+            does=f"{does}, inter_threads={workers}, intra_threads=1",
+            translate=translate,
+        )
     (scratch / "hf").mkdir()
     try:
         write_huggingface(bundle, scratch / "hf")
@@ -193,8 +201,10 @@ def _ours(translator: Translator, wish: Wish) -> Callable[[Sequence[str]], Said]
     return translate
 
 
-def _ctranslate2(folder: Path, exported: Exported, wish: Wish) -> Callable[[Sequence[str]], Said]:
-    translator = load_ctranslate2().Translator(str(folder), device="cpu", intra_threads=0)
+def _ctranslate2(
+    folder: Path, exported: Exported, wish: Wish, **threads: int
+) -> Callable[[Sequence[str]], Said]:
+    translator = load_ctranslate2().Translator(str(folder), device="cpu", **threads)
     source, target = read_vocabularies(folder)
     ids = {token: number for number, token in enumerate(target)}
 
