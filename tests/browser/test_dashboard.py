@@ -82,6 +82,30 @@ LEAVE_AND_RETURN = """async () => {
   return found;
 }"""
 
+DRAW_AGAIN = """async () => {
+  const { Board } = await import("/assets/figures.js");
+  const board = new Board(), chart = board.add("one"), other = board.add("other");
+  const payload = () => ({
+    title: "", meaning: "", section: "", alternative: "",
+    figure: { data: [{ type: "scatter", x: [1, 1000], y: [1, 2] }], layout: { height: 200, xaxis: {} } },
+  });
+  const rangeOf = ({ element }) => element.querySelector(".plot")._fullLayout?.xaxis?.range?.map(Number);
+  const until = async (holds) => { while (!holds()) await new Promise(requestAnimationFrame); };
+  const held = payload();
+  const ranges = [];
+  document.querySelector("main").prepend(chart.element, other.element);
+  const takes = [() => chart.take(held), () => chart.draw(), () => chart.take(held), () => chart.take(payload())];
+  for (const take of takes) {
+    take();
+    other.take(payload());  // when that is drawn, so is the one before it
+    const before = other.element.querySelector(".plot").data;
+    await until(() => rangeOf(other) && other.element.querySelector(".plot").data !== before);
+    ranges.push(rangeOf(chart));
+  }
+  for (const each of [chart, other]) board.remove(each);
+  return ranges;
+}"""
+
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="needs chromium, which is not installed"),
     pytest.mark.xdist_group("dashboard"),
@@ -224,6 +248,14 @@ def test_a_figure_that_was_left_and_returned_to_at_once_still_hears_the_mouse(sh
     shown.at("#tab-learning").click()
     shown.wait_until(lambda: "losses" in shown.shown())
     assert shown.page.evaluate(LEAVE_AND_RETURN) == [1, 1]
+
+
+def test_a_figure_that_is_drawn_again_keeps_its_range(shown: Opened) -> None:
+    shown.at("#tab-learning").click()
+    shown.wait_until(lambda: "losses" in shown.shown())
+    ranges = shown.page.evaluate(DRAW_AGAIN)
+    assert len(ranges) == 4
+    assert all(first < 1 and last > 1000 for first, last in ranges)
 
 
 def test_steps_reach_header_title_and_figures_as_they_are_written(shown: Opened, runs: Runs) -> None:

@@ -80,6 +80,8 @@ class Chart {
   #live = null;
   #shown = null;
   #zooms = 0;
+  #seen = null;
+  #revision = 0;
   #isDue = false;
   #isDrawn = false;
   #drawing = Promise.resolve();
@@ -144,20 +146,25 @@ class Chart {
   async #draw() {
     const Plotly = await loadPlotly();
     if (this.#shown === null || !this.isNear || !this.element.isConnected) return;
-    const { data, layout } = this.#shown.figure;
-    if (!data.length) throw new Error(this.#shown.alternative);
+    const seen = { payload: this.#shown, zooms: this.#zooms };
+    if (this.#isDrawn && this.#seen?.payload === seen.payload && this.#seen.zooms === seen.zooms) return;
+    const { data, layout } = seen.payload.figure;
+    if (!data.length) throw new Error(seen.payload.alternative);
     // What lies below must not jump while a figure is away.
     this.#plot.style.minHeight = `${layout.height}px`;
     if (!this.#isDrawn) this.#plot.replaceChildren();
     await Plotly.react(this.#plot, data.map((trace) => ({ ...trace })), this.#layout(layout), CONFIG);
     if (!this.#isDrawn) this.#listen();
     this.#isDrawn = true;
+    this.#seen = seen;
   }
 
   // A copy, for plotly writes into what it is given; people zoom along the x axis only.
   #layout(layout) {
     const made = structuredClone(layout);
     made.uirevision = this.name;
+    // Of data that it holds for the same, plotly forgets from where to where they go.
+    made.datarevision = this.#revision += 1;
     made.dragmode = this.#board.isZoomable(this.name) && hasMouse() ? "zoom" : false;
     for (const [key, axis] of Object.entries(made))
       if (/^[xy]axis\d*$/.test(key)) axis.fixedrange = key !== "xaxis" || !made.dragmode;
@@ -316,7 +323,9 @@ export class Board {
   }
 
   #go(seen) {
-    for (const { target, isIntersecting } of seen) {
+    // Of several looks at one figure the last one counts.
+    const latest = new Map(seen.map(({ target, isIntersecting }) => [target, isIntersecting]));
+    for (const [target, isIntersecting] of latest) {
       const chart = this.#charts.get(target);
       if (isIntersecting || chart === undefined) continue;
       chart.isNear = false;  // which the other observer may say later
