@@ -6,6 +6,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -14,7 +15,7 @@ from torch.nn import functional
 from tandem.model.attend import Attend
 from tandem.model.positions import Positions
 
-__all__ = ["DecodingCache", "Memory"]
+__all__ = ["DecodingCache", "Memory", "StepCache"]
 
 _BLOCK = 16
 
@@ -27,6 +28,35 @@ class Memory:
     """[G, S, D]"""
     lengths: Tensor
     """[G]"""
+
+
+class StepCache(Protocol):
+    """Rows of hypotheses, as a step needs them."""
+
+    @property
+    def positions(self) -> Positions:
+        """The place that the next step stands at."""
+        ...
+
+    def seen(self, layer: int) -> tuple[Tensor, Tensor]:
+        """The source's keys and values of a layer."""
+        ...
+
+    def within(self, layer: int) -> Attend:
+        """Attention of the newest place over what was said, itself included."""
+        ...
+
+    def across(self) -> Attend:
+        """Attention of the newest place over the source."""
+        ...
+
+    def make_room(self) -> None:
+        """Room for one place more."""
+        ...
+
+    def advance(self) -> None:
+        """The newest place has been through every layer."""
+        ...
 
 
 class DecodingCache:

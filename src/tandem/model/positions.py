@@ -35,8 +35,8 @@ class Positions:
         turned_XHK = torch.cat((-second, first), dim=-1)
         return (heads_XHK * self.cosines_X1K + turned_XHK * self.sines_X1K).to(heads_XHK.dtype)
 
-    def at(self, place: int) -> "Positions":
-        """One place of those that these positions were made for."""
+    def at(self, place: int | Tensor) -> "Positions":
+        """One place of those that these positions were made for; a tensor [1] has it on the device."""
         if self.sinusoids_XD is not None:
             return Positions(sinusoids_XD=self.sinusoids_XD[place])
         if self.cosines_X1K is None or self.sines_X1K is None:

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from tandem.config import ModelSection
 from tandem.model.attend import attend_across, attend_within, padding_mask
-from tandem.model.cache import DecodingCache, Memory
+from tandem.model.cache import DecodingCache, Memory, StepCache
 from tandem.model.dropout import dropped
 from tandem.model.layers import DecoderLayer, EncoderLayer, build_norm
 from tandem.model.positions import Positions, build_positions
@@ -85,7 +85,7 @@ class Transformer(nn.Module):
         )
 
     @torch.no_grad()
-    def step(self, ids_P: Tensor, cache: DecodingCache) -> Tensor:
+    def step(self, ids_P: Tensor, cache: StepCache) -> Tensor:
         """[P, D]: states after one token more in every row."""
         cache.make_room()
         positions = cache.positions

@@ -1,8 +1,11 @@
 """Our own engine: searches with a model in PyTorch, on a CPU or a GPU."""
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -15,13 +18,19 @@ from tandem.translate.sample import draw_samples
 from tandem.translate.wish import Wish
 from tandem.translate.witness import pad_rows, question
 
+if TYPE_CHECKING:
+    from tandem.translate.recorded import RecordedSearch
+
 __all__ = ["TorchEngine"]
 
 CPU_TOKENS = 1_024
 """Source tokens of a batch: what a step touches stays in the processor's caches."""
 
-GPU_TOKENS = 8_192
+GPU_TOKENS = 16_384
 """Enough rows to keep a GPU busy; a `base` model's keys and values then take a few GB."""
+
+MOST_SENTENCES = 1_024
+"""That are searched at once on a GPU: with more, however short, the logits of a step would take gigabytes."""
 
 
 class TorchEngine:
@@ -42,12 +51,18 @@ class TorchEngine:
         self._model, self._marks, self._device = model, marks, device
         self._batch_tokens = batch_tokens or (GPU_TOKENS if device.type == "cuda" else CPU_TOKENS)
         self._on_batch = on_batch
+        self._recorded = _build_recorded(model, marks) if device.type == "cuda" else None
 
     def search(self, sentences: Sequence[Sentence], wish: Wish) -> list[list[Found]]:
         """Translations of each sentence, best first; what stands in a call together changes no result."""
         results: list[list[Found]] = [[] for _ in sentences]
+        batches = list(self._batches([len(sentence.source) for sentence in sentences]))
+        if self._recorded is not None and wish.sampling is None:
+            self._recorded.expect(
+                [[sentences[number] for number in numbers] for numbers in batches], beam=wish.beam
+            )
         with self._judging():
-            for numbers in self._batches([len(sentence.source) for sentence in sentences]):
+            for numbers in batches:
                 self._on_batch()
                 found = self._search_in_memory([sentences[number] for number in numbers], wish)
                 for number, each in zip(numbers, found, strict=True):
@@ -63,6 +78,9 @@ class TorchEngine:
                 yield
         finally:
             self._model.train(was_training)
+            # A model that goes on learning needs the memory, and its weights may lie elsewhere next time.
+            if was_training and self._recorded is not None:
+                self._recorded.forget()
 
     def _batches(self, lengths: list[int]) -> Iterator[list[int]]:
         """Numbers of like long sentences, longest first."""
@@ -70,6 +88,8 @@ class TorchEngine:
         start = 0
         while start < len(by_length):
             size = max(1, self._batch_tokens // (lengths[by_length[start]] + 1))
+            if self._recorded is not None:  # so many as steps are recorded for
+                size = min(1 << (size.bit_length() - 1), MOST_SENTENCES)
             yield by_length[start : start + size]
             start += size
 
@@ -78,6 +98,8 @@ class TorchEngine:
         try:
             return self._search_batch(sentences, wish)
         except torch.OutOfMemoryError:
+            if self._recorded is not None:
+                self._recorded.forget()
             if len(sentences) < 2:
                 raise
         torch.cuda.empty_cache()
@@ -95,12 +117,21 @@ class TorchEngine:
         return self._explained(sentences, found, wish)
 
     def _beam(self, sentences: list[Sentence], wish: Wish) -> list[list[Hypothesis]]:
+        search = Search(beam=wish.beam, best=wish.best, penalty=wish.penalty)
+        if self._recorded is not None:
+            try:
+                return self._recorded(sentences, search)
+            except torch.OutOfMemoryError:
+                raise
+            except Exception as error:  # noqa: BLE001  (compilers fail in many ways, and there is another way)
+                self._recorded = None
+                _warn(error)
         step, select = self._start(sentences, rows=wish.beam)
         return beam_search(
             step,
             select,
             [Start(sentence.most, sentence.prefix) for sentence in sentences],
-            search=Search(beam=wish.beam, best=wish.best, penalty=wish.penalty),
+            search=search,
             marks=self._marks,
             device=self._device,
         )
@@ -146,3 +177,25 @@ class TorchEngine:
                     )
                 )
         return explained
+
+
+def _build_recorded(model: Transformer, marks: Marks) -> "RecordedSearch | None":
+    if find_spec("triton") is None:
+        return None
+    # Only now: where there is no GPU, there may be no Triton.
+    from tandem.translate.recorded import RecordedSearch  # noqa: PLC0415
+
+    try:
+        return RecordedSearch(model, marks=marks)
+    except ValueError as error:
+        _warn(error)
+        return None
+
+
+def _warn(error: Exception) -> None:
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    warnings.warn(
+        f"Translating takes several times as long as it could, since the fast search cannot be had here: {reason}",
+        RuntimeWarning,
+        stacklevel=2,
+    )

@@ -35,8 +35,12 @@ def told() -> Told:
 
 @pytest.fixture
 def signals(told: Told) -> Iterator[list[signal.Signals]]:
-    with _stopping(cast(Supervisor, told)) as got:
-        yield got
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests themselves may be started with nohup
+    try:
+        with _stopping(cast(Supervisor, told)) as got:
+            yield got
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_the_first_ctrl_c_asks_and_the_second_kills(told: Told, signals: list[signal.Signals]) -> None:
