@@ -37,6 +37,7 @@ from tandem.translate.wish import Wish
 # A script sees its own folder only, and its siblings are imported by their full name.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.gpu.anatomy import take_apart
 from benchmarks.machine import command_line, describe_machine, machine_slug
 
 _RESULTS = Path(__file__).parent / "results"
@@ -48,6 +49,7 @@ _DEFINITIONS = {
     "text, one figure a repetition; loading and a warm-up on some sentences are left out",
     "same": "share of lines with the same translation as Tandem's own engine",
     "ratios": "target_tokens_per_s of Tandem's side over the other's in the same repetition, the median of all",
+    "anatomy": "milliseconds that the GPU was busy in one translation of all lines by Tandem, by what for",
 }
 
 
@@ -105,9 +107,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch, Bars() as progress:
         sides = list(_sides(folder, Path(scratch), options, progress))
         _measure(sides, lines, options.repetitions, progress)
+        anatomy = _anatomy(sides[0], lines) if options.device == "cuda" else None
     assert sides[0].said is not None
     ratios = _ratios(sides)
     _print_table(sides, ratios)
+    if anatomy is not None:
+        print(json.dumps(anatomy["by_class_ms"]), f"{anatomy['launches']} kernels")
     result = {
         "benchmark": "decode",
         "date": datetime.now(UTC).date().isoformat(),
@@ -122,6 +127,7 @@ def main() -> None:
         "definitions": _DEFINITIONS,
         "sides": [side.to_json(sides[0].said) for side in sides],
         "ratios": ratios,
+        "anatomy": anatomy,
     }
     name = f"{result['date']}-decode-{machine_slug(options.device)}.json"
     place: Path = options.out / name
@@ -283,6 +289,10 @@ def _measure(sides: Sequence[Side], lines: Sequence[str], repetitions: int, prog
             for side in sides:
                 side.measure(lines)
                 bar.advance(1)
+
+
+def _anatomy(side: Side, lines: Sequence[str]) -> dict[str, Any]:
+    return take_apart(lambda: side.translate(lines), steps=1, device=torch.device("cuda"))
 
 
 def _ratios(sides: Sequence[Side]) -> dict[str, float]:
