@@ -92,7 +92,9 @@ def read_hypotheses(closed: Sequence[Beams], *, sentences: int) -> list[list[Hyp
     """What was kept of each sentence, best first; what has no number of a sentence is passed over."""
     found: list[list[Hypothesis]] = [[] for _ in range(sentences)]
     for beams in closed:
-        columns = (beams.numbers_B, beams.kept_BN, beams.kept_lengths_BN, beams.kept_said_BNT)
+        longest = int(beams.kept_lengths_BN.max())
+        said_BNT = beams.kept_said_BNT[:, :, :longest]
+        columns = (beams.numbers_B, beams.kept_BN, beams.kept_lengths_BN, said_BNT)
         for number, *kept in zip(*(column.tolist() for column in columns), strict=True):
             if number < sentences:
                 found[number] = [
