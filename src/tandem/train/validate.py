@@ -31,7 +31,7 @@ __all__ = ["PROBE", "VALID", "Validator"]
 VALID = "valid"
 PROBE = "probe"
 
-PORTIONS = {"cpu": 64, "cuda": 512}
+PORTIONS = {"cpu": 64, "cuda": 4096}
 """Sentences that a rank translates before it asks whether the run is to stop."""
 
 

@@ -124,7 +124,9 @@ class Beams(NamedTuple):
     def grown(self, logits_RV: Tensor, length_1: Tensor, rules: Rules) -> "Grown":
         """One step on: `length_1` says how many ids each live hypothesis has."""
         scores_BK, parents_BK, ids_BK = self._choose(logits_RV, length_1, rules)
-        said_BKT = _picked(self.said_BKT, parents_BK).index_copy_(2, length_1, ids_BK[:, :, None])
+        said_BKT = _picked(self.said_BKT, parents_BK).index_copy_(
+            2, length_1, ids_BK[:, :, None].to(torch.int32)
+        )
         ended_BK = ids_BK == rules.end
         first_B1 = torch.arange(0, parents_BK.numel(), parents_BK.shape[1], device=ids_BK.device)[:, None]
         ended_scores_BK = scores_BK.masked_fill(~ended_BK, NEVER)
@@ -189,7 +191,7 @@ def start_beams(starts: Sequence[Start], rules: Rules) -> Beams:
     sentences, places = len(starts), len(rules.penalties_T)
     live_BK = torch.full((sentences, search.beam), NEVER, device=device)
     live_BK[:, 0] = 0.0  # but for one the places begin empty: they would all say the same
-    said_BKT = torch.full((sentences, search.beam, places), rules.end, device=device)
+    said_BKT = torch.full((sentences, search.beam, places), rules.end, dtype=torch.int32, device=device)
     return Beams(
         numbers_B=torch.arange(sentences, device=device),
         ceilings_B=torch.tensor([search.penalty.at(start.most + 1) for start in starts], device=device),
@@ -205,9 +207,9 @@ def start_beams(starts: Sequence[Start], rules: Rules) -> Beams:
 def _forced(starts: Sequence[Start], *, end: int, places: int) -> Tensor:
     limits_B1 = torch.tensor([start.most for start in starts])[:, None]
     forced_BT = torch.where(torch.arange(places) < limits_B1, FREE, end)
-    for row_T, start in zip(forced_BT, starts, strict=True):
+    for number, start in enumerate(starts):
         if start.prefix:
-            row_T[: len(start.prefix)] = torch.tensor(start.prefix)
+            forced_BT[number, : len(start.prefix)] = torch.tensor(start.prefix)
     return forced_BT
 
 

@@ -7,14 +7,15 @@ recorded as a CUDA graph for each number of sentences; sentences that are done l
 # Shapes: G sentences, K places of the beam, R = G * K rows, V vocabulary, T places of the longest hypothesis and its
 # end mark.
 
+import threading
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from tandem.kernels.pick import LARGEST_VOCABULARY, pick_likeliest
+from tandem.kernels.pick import pick_likeliest
 from tandem.model import Transformer
 from tandem.model.pooled_cache import PooledCache
 from tandem.translate.beam import Hypothesis, read_hypotheses
@@ -33,6 +34,9 @@ LOOK_EVERY = 4
 
 MOST_ROOMS = 2
 """Ways of searching whose memory is kept, as a server is asked for one translation, then for several."""
+
+_RECORDING = threading.Lock()
+"""Before it records, PyTorch waits for the whole device, which ends what another thread records."""
 
 
 def bucket(sentences: int) -> int:
@@ -70,31 +74,34 @@ def _need(sentences: Sequence[Sentence], beam: int) -> Need:
     return Need(
         sentences=size,
         steps=1 << (steps - 1).bit_length(),
-        places=size * beam * steps,
-        source_places=size * (max(len(sentence.source) for sentence in sentences) + 1),
+        places=_round_up(size * beam * steps),
+        source_places=_round_up(size * (max(len(sentence.source) for sentence in sentences) + 1)),
     )
 
 
+def _round_up(places: int) -> int:
+    """A little more, so that a sentence that is a little longer finds room too."""
+    step = 1 << max(0, places.bit_length() - 3)
+    return -(-places // step) * step
+
+
 class RecordedSearch:
-    """Searches with one model, whose weights must stay where they are until `forget`."""
+    """Searches with one model, in one thread at a time; the weights must stay where they are until `forget`."""
 
     def __init__(self, model: Transformer, *, marks: Marks) -> None:
-        """Raises ValueError for a model that the kernels cannot take."""
-        if len(model.output_weight) > LARGEST_VOCABULARY:
-            raise ValueError(f"a vocabulary of {len(model.output_weight):,} has no fast search")
         self._model, self._marks = model, marks
         self._rooms: dict[tuple[int, int], _Room] = {}
-        self._need = Need(sentences=0, steps=0, places=0, source_places=0)
+        self._needs: dict[tuple[int, int], Need] = {}
 
-    def expect(self, batches: Sequence[Sequence[Sentence]], *, beam: int) -> None:
+    def expect(self, batches: Sequence[Sequence[Sentence]], *, beam: int, best: int) -> None:
         """Say what will be searched, so that memory is made for all of it at once."""
         for batch in batches:
-            self._need |= _need(batch, beam)
+            self._note((beam, best), _need(batch, beam))
 
     def forget(self) -> None:
         """Give all memory back."""
         self._rooms.clear()
-        self._need = Need(sentences=0, steps=0, places=0, source_places=0)
+        self._needs.clear()
 
     def __call__(self, sentences: Sequence[Sentence], search: Search) -> list[list[Hypothesis]]:
         """Hypotheses of each sentence, best first; none where the model gives no finite probability."""
@@ -118,15 +125,18 @@ class RecordedSearch:
                 size = smaller
         return read_hypotheses([*closed, room.beams(size)], sentences=len(sentences))
 
+    def _note(self, key: tuple[int, int], need: Need) -> Need:
+        self._needs[key] = self._needs.get(key, need) | need
+        return self._needs[key]
+
     def _room(self, need: Need, search: Search) -> "_Room":
         key = (search.beam, search.best)
         room = self._rooms.pop(key, None)
         if room is None or not room.size.suffices_for(need):
             room = None  # before the new one takes memory
-            self._need |= need
             while len(self._rooms) >= MOST_ROOMS:
                 del self._rooms[next(iter(self._rooms))]
-            room = _Room(self._model, self._marks, search, self._need)
+            room = _Room(self._model, self._marks, search, self._note(key, need))
         self._rooms[key] = room  # the last one used is the last one to go
         return room
 
@@ -169,7 +179,8 @@ class _Room:
         self._cache.start(self._model.encode(source))
         self._rules.penalties_T.copy_(penalties(search.penalty, self.size.steps))
         starts = [Start(sentence.most, sentence.prefix) for sentence in sentences]
-        begun = start_beams([*starts, *[Start(0)] * (size - len(starts))], self._rules)
+        rules = replace(self._rules, search=search)  # whose penalty may be another than last time
+        begun = start_beams([*starts, *[Start(0)] * (size - len(starts))], rules)
         self._take(self.beams(size), begun)
         self._ids_R.fill_(self._marks.start)
         self._length_1.zero_()
@@ -195,18 +206,29 @@ class _Room:
         # What is compiled or opened for the first time is not for a recording.
         self._step(sentences)
         if self._pool is not None:
-            graph = torch.cuda.CUDAGraph()
+            self._graphs[sentences] = self._record(sentences)
+
+    def _record(self, sentences: int) -> torch.cuda.CUDAGraph:
+        graph, before = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
+        try:
             # Other threads may use the GPU meanwhile.
-            with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
+            with _RECORDING, torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
                 self._step(sentences)
-            self._graphs[sentences] = graph
+        except BaseException as error:
+            # PyTorch leaves the thread on the stream of a recording that failed, and may hide why it did.
+            torch.cuda.set_stream(before)
+            if isinstance(error.__context__, torch.OutOfMemoryError):
+                raise error.__context__ from None
+            raise
+        return graph
 
     def _step(self, sentences: int) -> None:
         beams, rows = self.beams(sentences), self._cache.rows(sentences)
         ids_R = self._ids_R[: sentences * self._rules.search.beam]
         logits_RV = self._model.logits(self._model.step(ids_R, rows))
         grown = beams.grown(logits_RV, self._length_1, self._rules)
-        rows.follow(grown.rows_R)
+        if self._rules.search.beam > 1:
+            rows.follow(grown.rows_R)
         ids_R.copy_(grown.ids_R)
         self._take(beams, grown.beams)
         self._length_1 += 1

@@ -29,8 +29,8 @@ CPU_TOKENS = 1_024
 GPU_TOKENS = 16_384
 """Enough rows to keep a GPU busy; a `base` model's keys and values then take a few GB."""
 
-MOST_SENTENCES = 1_024
-"""That are searched at once on a GPU: with more, however short, the logits of a step would take gigabytes."""
+MOST_ROWS = 4_096
+"""Hypotheses that are followed at once on a GPU: with more, the logits of a step would take gigabytes."""
 
 
 class TorchEngine:
@@ -56,10 +56,13 @@ class TorchEngine:
     def search(self, sentences: Sequence[Sentence], wish: Wish) -> list[list[Found]]:
         """Translations of each sentence, best first; what stands in a call together changes no result."""
         results: list[list[Found]] = [[] for _ in sentences]
-        batches = list(self._batches([len(sentence.source) for sentence in sentences]))
+        rows = wish.best if wish.sampling else wish.beam
+        batches = list(self._batches([len(sentence.source) for sentence in sentences], rows=rows))
         if self._recorded is not None and wish.sampling is None:
             self._recorded.expect(
-                [[sentences[number] for number in numbers] for numbers in batches], beam=wish.beam
+                [[sentences[number] for number in numbers] for numbers in batches],
+                beam=wish.beam,
+                best=wish.best,
             )
         with self._judging():
             for numbers in batches:
@@ -82,14 +85,14 @@ class TorchEngine:
             if was_training and self._recorded is not None:
                 self._recorded.forget()
 
-    def _batches(self, lengths: list[int]) -> Iterator[list[int]]:
-        """Numbers of like long sentences, longest first."""
+    def _batches(self, lengths: list[int], *, rows: int) -> Iterator[list[int]]:
+        """Numbers of like long sentences, longest first, of which each takes so many rows."""
         by_length = sorted(range(len(lengths)), key=lambda number: -lengths[number])
         start = 0
         while start < len(by_length):
             size = max(1, self._batch_tokens // (lengths[by_length[start]] + 1))
             if self._recorded is not None:  # so many as steps are recorded for
-                size = min(1 << (size.bit_length() - 1), MOST_SENTENCES)
+                size = 1 << (max(1, min(size, MOST_ROWS // rows)).bit_length() - 1)
             yield by_length[start : start + size]
             start += size
 
@@ -185,11 +188,7 @@ def _build_recorded(model: Transformer, marks: Marks) -> "RecordedSearch | None"
     # Only now: where there is no GPU, there may be no Triton.
     from tandem.translate.recorded import RecordedSearch  # noqa: PLC0415
 
-    try:
-        return RecordedSearch(model, marks=marks)
-    except ValueError as error:
-        _warn(error)
-        return None
+    return RecordedSearch(model, marks=marks)
 
 
 def _warn(error: Exception) -> None:

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from tandem.kernels.pick import LARGEST_VOCABULARY, pick_likeliest
+from tandem.kernels import pick as module
+from tandem.kernels.pick import pick_likeliest
 from tandem.translate.beams import FREE, NEVER, pick
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -85,6 +86,37 @@ def test_rows_of_a_model_that_has_diverged_have_no_odds_and_ids_within_the_vocab
     assert bool(((ids >= 0) & (ids < 9)).all())
 
 
-def test_a_vocabulary_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match="does not fit"):
-        picked(torch.zeros(1, LARGEST_VOCABULARY + 1, device=DEVICE), [FREE], [], 1)
+@pytest.mark.parametrize(("vocabulary", "count"), [(64, 4), (53, 3), (17, 9)])
+def test_parts_of_the_vocabulary_together_give_what_the_whole_gives(
+    vocabulary: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logits = distinct_logits(vocabulary, torch.float32)
+    logits[0, 16:32] = NEVER  # nothing in one of the parts
+    forced = [FREE, FREE, vocabulary - 1, FREE, FREE]
+    whole = picked(logits, forced, [0, 20 % vocabulary], count)
+    monkeypatch.setattr(module, "_BLOCK", 16)
+    parts = picked(logits, forced, [0, 20 % vocabulary], count)
+    torch.testing.assert_close(parts[0], whole[0], rtol=1e-5, atol=1e-5)
+    possible = whole[0] > NEVER
+    assert torch.equal(parts[1][possible], whole[1][possible])
+
+
+def test_of_equals_in_several_parts_the_first_is_picked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BLOCK", 8)
+    _, ids = picked(torch.zeros(ROWS, 20, device=DEVICE), [FREE] * ROWS, [0, 2], 3)
+    assert ids.tolist() == [[1, 3, 4]] * ROWS
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU: the interpreter is slow")
+@pytest.mark.parametrize("vocabulary", [32_000, 32_003, 70_000])
+def test_large_vocabularies_give_what_plain_operations_give(vocabulary: int) -> None:
+    logits = distinct_logits(vocabulary, torch.float32)
+    forced = [FREE, 5, FREE, FREE, FREE]
+    scores, ids = picked(logits, forced, [0, 1], 8)
+    expected = pick(
+        logits, torch.tensor(forced, device=DEVICE), count=8, banned=torch.tensor([0, 1], device=DEVICE)
+    )
+    torch.testing.assert_close(scores, expected[0], rtol=1e-5, atol=1e-4)
+    possible = expected[0] > NEVER
+    assert torch.equal(ids[possible], expected[1][possible])

@@ -14,7 +14,7 @@ from tandem.translate.beams import Search
 from tandem.translate.engine import Found, Sentence
 from tandem.translate.penalty import LengthPenalty
 from tandem.translate.recorded import RecordedSearch
-from tandem.translate.torch_engine import TorchEngine
+from tandem.translate.torch_engine import MOST_ROWS, TorchEngine
 from tandem.translate.wish import Sampling, Wish
 
 HAS_GPU = torch.cuda.is_available()
@@ -84,8 +84,32 @@ def test_memory_is_used_again_and_nothing_of_the_last_search_is_left(
     assert engine._recorded is not None
     room = engine._recorded._rooms[2, 1]
     assert alike(engine.search(sentences[1:], other), expected[0])
+    most = max(sentence.most for sentence in sentences)
+    assert room.beams(2).ceilings_B.max() == pytest.approx(other.penalty.at(most + 1))
     assert alike(engine.search(sentences[:1], wish), expected[1])
     assert engine._recorded._rooms[2, 1] is room
+
+
+def test_a_penalty_that_makes_long_ones_better_is_not_that_of_the_search_before(
+    model: Transformer, subword: Subword, sentences: list[Sentence]
+) -> None:
+    short, long = (Wish(beam=2, penalty=LengthPenalty(alpha=alpha)) for alpha in (0, 3))
+    expected = build_engine(model, subword).search(sentences, long)
+    engine = build_fast(model, subword)
+    engine.search(sentences, short)
+    assert alike(engine.search(sentences, long), expected)
+
+
+def test_what_is_expected_has_room_at_once(
+    model: Transformer, subword: Subword, sentences: list[Sentence]
+) -> None:
+    engine = build_fast(model, subword, batch_tokens=1)
+    engine.search(sentences, Wish(beam=1))
+    assert engine._recorded is not None
+    (room,) = engine._recorded._rooms.values()
+    needs = [module._need([sentence], 1) for sentence in sentences]
+    assert all(room.size.suffices_for(need) for need in needs)
+    assert not any(need.suffices_for(room.size) for need in needs[:1])
 
 
 def test_longer_and_more_sentences_than_there_is_room_for_get_more(
@@ -108,7 +132,9 @@ def test_memory_is_kept_for_few_ways_of_searching(
 
 def test_batches_have_sizes_that_steps_are_recorded_for(model: Transformer, subword: Subword) -> None:
     engine = build_fast(model, subword, batch_tokens=20)
-    assert [len(numbers) for numbers in engine._batches([1] * 17)] == [8, 8, 1]
+    assert [len(numbers) for numbers in engine._batches([1] * 17, rows=4)] == [8, 8, 1]
+    assert [len(numbers) for numbers in engine._batches([1] * 5, rows=MOST_ROWS // 3)] == [2, 2, 1]
+    assert [len(numbers) for numbers in engine._batches([1] * 2, rows=2 * MOST_ROWS)] == [1, 1]
 
 
 def test_prefixes_are_forced(model: Transformer, subword: Subword, sentences: list[Sentence]) -> None:

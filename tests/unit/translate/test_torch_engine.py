@@ -143,7 +143,7 @@ def test_what_does_not_fit_into_memory_is_searched_in_halves(
 
 def test_batches_hold_like_lengths_within_their_tokens(model: Transformer, subword: Subword) -> None:
     engine = build_engine(model, subword, batch_tokens=20)
-    assert list(engine._batches([3, 9, 1, 9, 30, 3])) == [[4], [1, 3], [0, 5, 2]]
+    assert list(engine._batches([3, 9, 1, 9, 30, 3], rows=4)) == [[4], [1, 3], [0, 5, 2]]
 
 
 @pytest.mark.parametrize("training", [True, False])
