@@ -4,7 +4,7 @@ import argparse
 import json
 import os
 import shutil
-import subprocess
+import signal
 import sys
 import threading
 import time
@@ -22,12 +22,11 @@ from rich.console import Console
 from tandem.cli.bars import Bars
 from tandem.observe.series.fold import read_series
 from tandem.observe.statistics import t95
-from tandem.runlog.layout import RunLayout
 
 # A script sees its own folder only, and its siblings are imported by their full name.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.dashboard_served import Served, serving
+from benchmarks.dashboard_served import Served, serving, training
 from benchmarks.machine import describe_machine, machine_slug
 from benchmarks.program import BENCH
 
@@ -36,15 +35,17 @@ __all__ = ["main"]
 _ROOT = Path(__file__).resolve().parents[1]
 _RESULTS = Path(__file__).parent / "results"
 _FIGURES = "losses,bleu,learning_rate,gradient_norm,throughput"
-_SETTLE_S = 8.0
+_SETTLE_S = 20.0
+_EDGE_S = 0.3
 _DEFINITIONS = {
     "run": "a recipe, the demo's where none is named, with so many workers, one thread each, without evaluations and "
     "checkpoints",
-    "block": "a stretch of the run in which a stream with the five figures of the page's first part is open (on), or "
-    f"none is (off), in the order on, off, off, on; its first {_SETTLE_S:.0f} s are left out",
-    "ratios": "median step time of an on block over that of the off block beside it, less 1",
+    "block": "a stretch of the run in which the server of a page with five figures works (on), or "
+    "is held (off: SIGSTOP), in pairs of one each in random order; what was written while it was held it reads when it "
+    f"goes on, which counts as on. Steps count that begin {_EDGE_S} s after the change or later and end in the block",
+    "ratios": "mean step time of the on block of a pair over that of its off block, less 1",
     "cost": "mean of the ratios with its 95 % interval (t): measurable where the interval is above 0",
-    "server_cores": "processor seconds of the server a second while the stream was open",
+    "server_cores": "processor seconds of the server a second of the on blocks",
 }
 
 
@@ -56,7 +57,7 @@ def main() -> None:
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
     try:
-        with _training(home / "run", options) as run:
+        with training(home / "run", recipe=options.recipe, workers=options.workers) as run:
             blocks, cores = _take_turns(run, pairs=options.pairs, seconds=options.seconds)
         result = {
             "benchmark": "dashboard-cost",
@@ -88,59 +89,34 @@ def _read_options() -> argparse.Namespace:
     parser.add_argument(
         "--workers", type=int, default=2, help="of the run; with as many as cores none is free"
     )
-    parser.add_argument("--pairs", type=int, default=8, help="pairs of blocks")
-    parser.add_argument("--seconds", type=float, default=20.0, help="length of a block")
+    parser.add_argument("--pairs", type=int, default=100, help="pairs of blocks")
+    parser.add_argument("--seconds", type=float, default=3.0, help="length of a block")
     parser.add_argument("--out", type=Path, default=_RESULTS, help="folder of the result file")
     return parser.parse_args()
 
 
-@contextmanager
-def _training(run: Path, options: argparse.Namespace) -> Iterator[Path]:
-    """A run that trains inside the block."""
-    never = 10**9
-    words = [f"train.max_steps={never}", f"evaluate.every_steps={never}", f"checkpoint.every_steps={never}"]
-    command = [sys.executable, "-m", "tandem", "train", str(options.recipe), *words, "--run", str(run)]
-    with (run.parent / "output.txt").open("wb") as output:
-        process = subprocess.Popen(
-            [*command, "--workers", str(options.workers), "--plain"],
-            stdout=output,
-            stderr=output,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )
-    try:
-        _wait_for_steps(run, process)
-        yield run
-    finally:
-        process.terminate()
-        process.wait(60)
-
-
-def _wait_for_steps(run: Path, process: subprocess.Popen[bytes]) -> None:
-    log, until = RunLayout(run).rank_log(0), time.monotonic() + 120
-    while not log.is_file() or log.read_bytes().count(b'"event":"StepFinished"') < 100:
-        if process.poll() is not None or time.monotonic() > until:
-            raise SystemExit(f"the run does not train: {(run.parent / 'output.txt').read_text()[-1000:]}")
-        time.sleep(0.5)
-
-
 def _take_turns(run: Path, *, pairs: int, seconds: float) -> tuple[list[tuple[bool, float, float]], float]:
-    """Blocks with their begin and end on the wall clock, and what the server used of a core while looked at."""
+    """Blocks with their begin and end on the wall clock, and what the server used of a core in the on blocks."""
     blocks: list[tuple[bool, float, float]] = []
-    used: list[float] = []
-    order = [number % 4 in (0, 3) for number in range(2 * pairs)]
+    draw = np.random.default_rng(1)
     with (
         Bars() as progress,
         serving(run) as server,
-        progress.bar("looking and looking away", total=len(order), unit="blocks") as bar,
+        _looking(server),
+        progress.bar("looking and looking away", total=2 * pairs, unit="blocks") as bar,
     ):
-        for is_on in order:
-            begun, before = time.time(), _processor_s(server)
-            _pass(server, seconds=seconds, is_on=is_on)
-            blocks.append((is_on, begun + _SETTLE_S, time.time()))
-            if is_on:
-                used.append((_processor_s(server) - before) / seconds)
-            bar.advance(1)
-    return blocks, float(np.mean(used))
+        time.sleep(_SETTLE_S)
+        before = _processor_s(server)
+        for _ in range(pairs):
+            for is_on in draw.permutation([True, False]).tolist():
+                server.process.send_signal(signal.SIGCONT if is_on else signal.SIGSTOP)
+                begun = time.time()
+                time.sleep(seconds)
+                blocks.append((is_on, begun, time.time()))
+                bar.advance(1)
+        server.process.send_signal(signal.SIGCONT)
+        used = _processor_s(server) - before
+    return blocks, used / (pairs * seconds)
 
 
 def _processor_s(server: Served) -> float:
@@ -148,14 +124,15 @@ def _processor_s(server: Served) -> float:
     return float(times.user + times.system)
 
 
-def _pass(server: Served, *, seconds: float, is_on: bool) -> None:
+@contextmanager
+def _looking(server: Served) -> Iterator[None]:
     over = threading.Event()
-    looking = threading.Thread(target=_look, args=(server, over)) if is_on else None
-    if looking is not None:
-        looking.start()
-    time.sleep(seconds)
-    over.set()
-    if looking is not None:
+    looking = threading.Thread(target=_look, args=(server, over))
+    looking.start()
+    try:
+        yield
+    finally:
+        over.set()
         looking.join()
 
 
@@ -171,11 +148,13 @@ def _look(server: Served, over: threading.Event) -> None:
 
 def _judge(run: Path, blocks: Sequence[tuple[bool, float, float]]) -> dict[str, Any]:
     series = read_series(run)
-    at = series.begun_ns / 1e9 + series.steps.time_s
-    medians = [
-        float(np.median(series.steps.duration_s[(at >= begin) & (at < end)])) for _, begin, end in blocks
+    ends = series.begun_ns / 1e9 + series.steps.time_s
+    starts = ends - series.steps.duration_s
+    means = [
+        float(np.mean(series.steps.duration_s[(starts >= begin + _EDGE_S) & (ends < end)]))
+        for _, begin, end in blocks
     ]
-    pairs = list(zip(medians[::2], medians[1::2], strict=True))
+    pairs = list(zip(means[::2], means[1::2], strict=True))
     ratios = np.array(
         [
             (first / second if is_on else second / first) - 1
@@ -185,10 +164,13 @@ def _judge(run: Path, blocks: Sequence[tuple[bool, float, float]]) -> dict[str, 
     half = t95(len(ratios) - 1) * float(ratios.std(ddof=1)) / np.sqrt(len(ratios))
     mean = float(ratios.mean())
     return {
-        "blocks": [
-            {"is_on": is_on, "median_step_s": round(each, 6)}
-            for (is_on, _, _), each in zip(blocks, medians, strict=True)
-        ],
+        "mean_step_s": {
+            word: round(
+                float(np.mean([each for each, (on, _, _) in zip(means, blocks, strict=True) if on is is_on])),
+                6,
+            )
+            for word, is_on in (("on", True), ("off", False))
+        },
         "ratios": [round(each, 5) for each in ratios.tolist()],
         "cost": {
             "mean": round(mean, 5),

@@ -1,5 +1,6 @@
-"""A dashboard as a process of its own, and a browser to look at it."""
+"""A dashboard as a process of its own, a browser to look at it, and a real run to be looked at."""
 
+import os
 import re
 import select
 import shutil
@@ -13,7 +14,9 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
-__all__ = ["CHROMIUM", "Served", "browsing", "serving"]
+from tandem.runlog.layout import RunLayout
+
+__all__ = ["CHROMIUM", "Served", "browsing", "serving", "training"]
 
 CHROMIUM = shutil.which("chromium")
 _FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
@@ -72,3 +75,33 @@ def browsing() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+@contextmanager
+def training(run: Path, *, recipe: Path, workers: int) -> Iterator[Path]:
+    """A run that trains until the end of this context, a thread a worker, without evaluations and checkpoints."""
+    never = 10**9
+    words = [f"train.max_steps={never}", f"evaluate.every_steps={never}", f"checkpoint.every_steps={never}"]
+    command = [sys.executable, "-m", "tandem", "train", str(recipe), *words, "--run", str(run)]
+    run.parent.mkdir(parents=True, exist_ok=True)
+    with (run.parent / "output.txt").open("wb") as output:
+        process = subprocess.Popen(
+            [*command, "--workers", str(workers), "--plain"],
+            stdout=output,
+            stderr=output,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+    try:
+        _wait_for_steps(run, process)
+        yield run
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def _wait_for_steps(run: Path, process: subprocess.Popen[bytes]) -> None:
+    log, until = RunLayout(run).rank_log(0), time.monotonic() + 120
+    while not log.is_file() or log.read_bytes().count(b'"event":"StepFinished"') < 100:
+        if process.poll() is not None or time.monotonic() > until:
+            raise SystemExit(f"the run does not train: {(run.parent / 'output.txt').read_text()[-1000:]}")
+        time.sleep(0.5)

@@ -45,10 +45,10 @@ CAPTIONS: Mapping[str, Caption] = {
         section="schedule",
     ),
     "gradient_norm": Caption(
-        title="Length of the gradient",
-        meaning="Of all gradients together, before clipping, on a scale of powers of ten. Single peaks are usual; a"
-        " curve that climbs for long comes before a run that diverges.",
-        missing="No length of the gradient was logged.",
+        title="Gradient norm",
+        meaning="The length of all gradients together, before clipping, on a scale of powers of ten. Single peaks are "
+        "usual; a curve that climbs for long comes before a run that diverges.",
+        missing="No gradient norm was logged.",
         section="trained",
     ),
     "throughput": Caption(
@@ -75,7 +75,8 @@ CAPTIONS: Mapping[str, Caption] = {
     ),
     "gpus": Caption(
         title="GPUs of every host",
-        meaning="Means over the GPUs of a host. Utilisation is the share of time in which some kernel ran: one that"
+        meaning="Means over the GPUs of a host; with several, the band is from the lowest of them to the highest. "
+        "Utilisation is the share of time in which some kernel ran: one that"
         " waits for the network counts as busy, so 100 % proves nothing. Power is harder to fake: a GPU "
         "that computes draws most of what it may.",
         missing="No GPU was sampled.",

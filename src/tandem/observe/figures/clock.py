@@ -70,6 +70,7 @@ def marks(series: Series, *, yaxis: str) -> list[Trace]:
             "y": [height] * len(found),
             "yaxis": yaxis,
             "marker": {"symbol": symbol, "color": colour, "size": 8},
+            "cliponaxis": False,  # what happened at the end is at the edge
             "meta": MARK,
             "hoverinfo": "text",
             "hovertext": [text for _, text in found],

@@ -8,21 +8,37 @@ import numpy as np
 from tandem.artefact import JsonValue
 from tandem.observe.exchange import host_count
 from tandem.observe.figures.clock import Clock, clock_of, marks
-from tandem.observe.figures.curve import Column, Trace, axis, line, mean_of_ranks
-from tandem.observe.figures.look import GREEN, MUTED, SOURCE, TARGET, Figure, base_layout, label
+from tandem.observe.figures.curve import MOST, Column, Trace, axis, band, line, mean_of_ranks
+from tandem.observe.figures.look import (
+    BROWN,
+    GREEN,
+    MUTED,
+    PURPLE,
+    SKY,
+    SOURCE,
+    TARGET,
+    Figure,
+    base_layout,
+    label,
+)
 from tandem.observe.ring import LOOPBACK
 from tandem.observe.series.columns import HostSamples, Series
+from tandem.observe.series.thin import thin
 
 __all__ = ["cpu_figure", "gpus_figure", "network_figure"]
 
 ROW_HEIGHT, GAP, STRIP, FRAME = 130, 26, 30, 90
+MARGIN = 64
+"""Left of the axis, the same in all: one looks from figure to figure at the same moment."""
 MOST_HOSTS = 16
+DIRECTIONS = ((SOURCE, TARGET), (GREEN, PURPLE), (SKY, BROWN))
+"""Colours of what interfaces send and receive, in their order."""
 BUSY_SHARE = 0.01
 """An interface that carried less than this share of the busiest one's bytes is left out."""
 
 
 def gpus_figure(series: Series) -> Figure | None:
-    """Utilisation, power and memory of the GPUs of every host, each as the mean of its GPUs."""
+    """Utilisation, power and memory of the GPUs of every host: the mean of its GPUs, and from lowest to highest."""
     return _rows(series, _gpu_lines, title="%", top=100.0)
 
 
@@ -72,11 +88,18 @@ def _part(used: Column, whole: Column | np.float64) -> Column:
 
 
 def _shares(shares: Iterable[tuple[str, Column, str, str]], at: Column) -> list[Trace]:
-    return [
-        line(name, at, 100 * mean_of_ranks(np.atleast_2d(found)), colour=colour, dash=dash)
-        for name, found, colour, dash in shares
-        if np.isfinite(found).any()
+    known = [(*each, 100 * np.atleast_2d(each[1])) for each in shares if np.isfinite(each[1]).any()]
+    bands = [_from_lowest(name, at, rows, colour) for name, _, colour, _, rows in known if len(rows) > 1]
+    lines = [
+        line(name, at, mean_of_ranks(rows), colour=colour, dash=dash) for name, _, colour, dash, rows in known
     ]
+    return [*bands, *lines]
+
+
+def _from_lowest(name: str, at: Column, rows: Column, colour: str) -> Trace:
+    """From the lowest device to the highest."""
+    (x, low), (_, high) = (thin(at, each.reduce(rows, axis=0), MOST) for each in (np.fmin, np.fmax))
+    return {**band(f"{name}, lowest to highest", x, low, high, colour=colour), "showlegend": False}
 
 
 def _network_lines(
@@ -84,11 +107,12 @@ def _network_lines(
 ) -> list[Trace]:
     at, described = clock.at(samples.time_s), samples.described
     traces: list[Trace] = []
-    for row in _busy_interfaces(samples, is_alone=is_alone):
+    for number, row in enumerate(_busy_interfaces(samples, is_alone=is_alone)):
         name, rate = described.interfaces[row], described.interface_bits_per_s[row]
+        sent, received = DIRECTIONS[number % len(DIRECTIONS)]
         directions = (
-            ("sent", samples.sent_bytes_per_s, SOURCE, "solid"),
-            ("received", samples.received_bytes_per_s, TARGET, "dot"),
+            ("sent", samples.sent_bytes_per_s, sent, "solid"),
+            ("received", samples.received_bytes_per_s, received, "dot"),
         )
         traces += [
             line(f"{name} {direction}", at, found[row] / 1e6, colour=colour, dash=dash)
@@ -131,12 +155,14 @@ def _rows(
         (host, drawn)
         for host, samples in series.samples.items()
         if len(samples.time_s) and (drawn := lines(samples, clock))
-    ][:MOST_HOSTS]
+    ]
     if not rows:
         return None
+    more, rows = len(rows) - MOST_HOSTS, rows[:MOST_HOSTS]
     plot = STRIP + (ROW_HEIGHT + GAP) * len(rows)
     layout: dict[str, JsonValue] = {
         **base_layout(height=plot + FRAME),
+        "margin": {"l": MARGIN, "r": 16, "t": 8, "b": 8},
         "xaxis": clock.axis(anchor=f"y{len(rows)}" if len(rows) > 1 else "y"),
         "yaxis99": {"domain": [1 - STRIP / plot, 1], "range": [0, 4], "visible": False, "anchor": "x"},
         "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom"},
@@ -151,12 +177,14 @@ def _rows(
         domain: list[JsonValue] = [1 - below, 1 - below + ROW_HEIGHT / plot]
         name = "" if number == 0 else str(number + 1)
         limits: dict[str, JsonValue] = {"rangemode": "tozero"} if top is None else {"range": [0, top * 1.05]}
-        layout[f"yaxis{name}"] = axis(title, domain=domain, anchor="x", nticks=5, **limits)
+        layout[f"yaxis{name}"] = axis(title, domain=domain, anchor="x", nticks=5, automargin=False, **limits)
         notes.append(_note(host, domain[1]))
         for trace in drawn:
-            first = trace["name"] not in seen
+            shown = trace["name"] not in seen and trace.get("showlegend", True)
             seen.add(trace["name"])
-            data.append({**trace, "yaxis": f"y{name}", "showlegend": first, "legendgroup": trace["name"]})
+            data.append({**trace, "yaxis": f"y{name}", "showlegend": shown, "legendgroup": trace["name"]})
+    if more > 0:
+        notes.append(_note(f"{more} more hosts are not shown", 0.0))
     layout["annotations"] = notes
     return {"data": [*data, *marks(series, yaxis="y99")], "layout": layout}
 

@@ -10,15 +10,15 @@ __all__ = ["BROWN", "GREEN", "MUTED", "PURPLE", "SKY", "SOURCE", "TARGET", "Figu
 Figure: TypeAlias = dict[str, JsonValue]
 """A plotly figure: `data` and `layout`."""
 
-SOURCE = "#2478b8"
-"""Blue; this and all others are over 3:1 against the light and the dark page."""
-TARGET = "#c96a00"
+SOURCE = "#1160d9"
+"""Blue; this and all others are over 3:1 against the light and the dark page, and apart for colour-blind people."""
+TARGET = "#d47f00"
 """Orange."""
-GREEN = "#0a8f6a"
-PURPLE = "#a8609b"
-BROWN = "#9a7b00"
-SKY = "#3f93cf"
-MUTED = "#8a929a"
+GREEN = "#10a664"
+PURPLE = "#9347a0"
+BROWN = "#aa471b"
+SKY = "#2b96e3"
+MUTED = "#8d9298"
 
 
 def base_layout(*, height: int) -> dict[str, JsonValue]:

@@ -1,7 +1,8 @@
-"""Figures of training as it went on, step by step: learning rate, length of the gradient, speed."""
+"""Figures of training as it went on, step by step: learning rate, gradient norm, speed."""
 
 import numpy as np
 
+from tandem.artefact import JsonValue
 from tandem.observe.figures.curve import MOST, Trace, axis, curves, line, spread
 from tandem.observe.figures.look import GREEN, PURPLE, SOURCE, TARGET, Figure
 from tandem.observe.rates import planned_rates, read_plan
@@ -9,6 +10,9 @@ from tandem.observe.series.columns import Series
 from tandem.observe.series.thin import thin
 
 __all__ = ["gradient_norm_figure", "learning_rate_figure", "throughput_figure"]
+
+WIDE = 5
+"""Times the lowest: a range in which 1, 2 and 5 give two labels at least."""
 
 
 def learning_rate_figure(series: Series) -> Figure | None:
@@ -44,7 +48,10 @@ def gradient_norm_figure(series: Series) -> Figure | None:
     traces = [line("mean", steps.step, norm, colour=PURPLE)]
     if len(steps) > MOST:
         traces.insert(0, spread("lowest to highest", steps.step, norm, colour=PURPLE))
-    return curves(traces, x=axis("step"), y=axis("length of the gradient", type="log"))
+    wide = float(np.nanmax(norm)) >= WIDE * float(np.nanmin(norm))
+    # Labels at 1, 2 and 5 alone: others of a wide range would stand on one another.
+    ticks: dict[str, JsonValue] = {"dtick": "D2"} if wide else {}
+    return curves(traces, x=axis("step"), y=axis("gradient norm", type="log", **ticks))
 
 
 def throughput_figure(series: Series) -> Figure | None:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tandem.artefact import JsonValue
-from tandem.observe.figures.curve import Trace, axis, curves, line
+from tandem.observe.figures.curve import MOST, Trace, axis, curves, line
 from tandem.observe.figures.look import GREEN, PURPLE, SOURCE, TARGET, Figure
 from tandem.observe.series.columns import Evaluation, Series
 
@@ -27,10 +27,11 @@ def bleu_figure(series: Series) -> Figure | None:
 def _bleu(scored: list[Evaluation]) -> Trace:
     at = np.array([each.step for each in scored])
     bleu = np.array([each.bleu for each in scored])
-    trace = line("BLEU on valid, 95 % interval", at, bleu, colour=SOURCE, markers=True)
-    drawn: JsonValue = trace["x"]
-    # An interval belongs to one evaluation: where points had to be thinned out, none is shown.
-    if isinstance(drawn, list) and len(drawn) == len(scored):
+    # An interval belongs to one evaluation: where points have to be thinned out, none is shown.
+    known = len(scored) <= MOST and any(np.isfinite(each.bleu_high - each.bleu_low) for each in scored)
+    name = "BLEU on valid, 95 % interval" if known else "BLEU on valid"
+    trace = line(name, at, bleu, colour=SOURCE, markers=True)
+    if known:
         trace["error_y"] = {
             "type": "data",
             "symmetric": False,
@@ -42,7 +43,8 @@ def _bleu(scored: list[Evaluation]) -> Trace:
 
 
 def _reach(lengths: list[float]) -> list[JsonValue]:
-    return [round(length, 4) if np.isfinite(length) else 0.0 for length in lengths]
+    """Without a length plotly draws no bar."""
+    return [round(length, 4) if np.isfinite(length) else None for length in lengths]
 
 
 def _meaning(names: list[str]) -> str:

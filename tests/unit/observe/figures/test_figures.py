@@ -135,7 +135,17 @@ def test_bleu_has_its_interval() -> None:
 
 def test_bleu_without_an_interval_has_none() -> None:
     series = build_series(evaluations=build_evaluations([10, 20], [2.0, 1.0], bleu=[3.0, 4.0]))
-    assert drawn("bleu", series)["data"][0]["error_y"]["array"] == [0.0, 0.0]
+    (trace,) = drawn("bleu", series)["data"]
+    assert trace["name"] == "BLEU on valid"
+    assert "error_y" not in trace
+
+
+@pytest.mark.parametrize(("highest", "ticks"), [(0.9, None), (40.0, "D2")])
+def test_labels_of_the_gradient_norm_do_not_stand_on_one_another(highest: float, ticks: str | None) -> None:
+    steps = build_steps()
+    norms = np.linspace(0.5, highest, len(steps))
+    series = build_series(steps=replace(steps, gradient_norm=norms))
+    assert drawn("gradient_norm", series)["layout"]["yaxis"].get("dtick") == ticks
 
 
 def test_the_plan_goes_on_to_the_last_planned_step() -> None:
@@ -155,6 +165,42 @@ def test_every_host_has_a_row_on_one_time_axis() -> None:
         assert {trace["yaxis"] for trace in figure["data"]} == {"y", "y2", "y99"}
         assert [note["text"] for note in figure["layout"]["annotations"]] == ["<b>alpha</b>", "<b>beta</b>"]
         assert figure["layout"]["xaxis"]["range"][0] == 0
+
+
+def test_timelines_have_one_left_edge() -> None:
+    edges = [drawn(name)["layout"] for name in ("gpus", "network", "cpu")]
+    assert len({layout["margin"]["l"] for layout in edges}) == 1
+    assert not any(layout["yaxis"]["automargin"] for layout in edges)
+
+
+def test_of_several_gpus_the_lowest_and_the_highest_are_seen() -> None:
+    busy = np.array([[0.2], [1.0]], np.float32) * np.ones(50, np.float32)
+    samples = build_samples(50, gpus=2, gpu_utilisation=busy)
+    figure = drawn("gpus", build_series(samples={"alpha": samples}))
+    reach = line_of(figure, "utilisation: some kernel ran, lowest to highest")
+    assert {min(reach["y"]), max(reach["y"])} == {20.0, 100.0}
+    assert not reach["showlegend"]
+    assert set(line_of(figure, "utilisation: some kernel ran")["y"]) == {60.0}
+
+
+def test_interfaces_of_a_host_can_be_told_apart() -> None:
+    rates = np.full((3, 50), 1e8, np.float32)
+    samples = build_samples(
+        50,
+        interfaces=("lo", "eth0", "eth1"),
+        bits_per_s=(0, 0, 0),
+        sent_bytes_per_s=rates,
+        received_bytes_per_s=rates,
+    )
+    figure = drawn("network", build_series(samples={"alpha": samples}))
+    looks = [(trace["line"]["color"], trace["line"]["dash"]) for trace in figure["data"]]
+    assert len(set(looks)) == len(looks) == 6
+
+
+def test_hosts_that_are_not_shown_are_counted() -> None:
+    series = build_series(samples={f"host-{number:02}": build_samples(5) for number in range(18)})
+    notes = [note["text"] for note in drawn("cpu", series)["layout"]["annotations"]]
+    assert notes[-2:] == ["<b>host-15</b>", "<b>2 more hosts are not shown</b>"]
 
 
 def test_evaluations_checkpoints_and_restarts_are_marked() -> None:
