@@ -22,7 +22,10 @@ from tandem.data.subword.learn import Subword
 from tandem.errors import TandemError
 from tandem.runlog.layout import RunLayout
 
-__all__ = ["Bundle", "find_bundle", "open_bundle", "read_weights"]
+__all__ = ["Bundle", "check_bundle", "find_bundle", "open_bundle", "open_bundle_files", "read_weights"]
+
+WEIGHTS = (MODEL, "model.bin")
+"""Files that a run has in its checkpoints only: ours and Hugging Face's, and CTranslate2's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +40,19 @@ class Bundle:
 
 def open_bundle(folder: Path) -> Bundle:
     """Open what translates in a checkpoint, every byte of it checked."""
+    return open_bundle_files(folder, check_bundle(folder))
+
+
+def check_bundle(folder: Path) -> Mapping[str, Any]:
+    """Compare what translates in a checkpoint with its checksums, and return the manifest's facts."""
     manifest, _ = read_checkpoint_manifest(folder, sizes=False)
     facts: Mapping[str, Any] = manifest.facts
     verify_files(folder, manifest, [MODEL, RECIPE, *facts["subword"]["models"]])
+    return facts
+
+
+def open_bundle_files(folder: Path, facts: Mapping[str, Any]) -> Bundle:
+    """Open the files alone, with the facts that the manifest has or will have."""
     return Bundle(
         recipe=load_recipe(folder / RECIPE).recipe,
         subword=open_subword_files(folder, facts["subword"]),
@@ -58,6 +71,11 @@ def find_bundle(path: Path) -> Path:
     """The checkpoint that a path means: itself, or the best of a run by BLEU, else by loss, else the newest."""
     if (path / MANIFEST).is_file():
         return path
+    if (path / RECIPE).is_file() and any((path / name).is_file() for name in WEIGHTS):
+        raise TandemError(
+            f"{path} holds a model, but its {MANIFEST} is missing, so that nothing in it can be checked: copy the "
+            "folder again with all of its files, export the model again, or take another checkpoint."
+        )
     checkpoints = RunLayout(path).checkpoints
     whole = [info for info in list_checkpoints(checkpoints) if info.is_complete]
     best = [*by_bleu(whole)[:1], *by_loss(whole)[:1], *whole[-1:]]

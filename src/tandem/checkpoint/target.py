@@ -1,4 +1,4 @@
-"""Where a bundle may be written: never over what training goes on with, nor among the checkpoints of a run."""
+"""Where a bundle may be written: never over a run or what training goes on with, nor among a run's checkpoints."""
 
 from pathlib import Path
 
@@ -17,12 +17,21 @@ def refuse_target(target: Path) -> None:
                 f"{target} is a checkpoint that training can go on from (it has {name}) and is not overwritten: name "
                 "another folder to write to."
             )
+    if _is_run(target):
+        raise TandemError(
+            f"{target} is a run, which only training writes to: name another folder to write to."
+        )
     for parent in target.resolve().parents:
         if _holds_checkpoints(parent):
             raise TandemError(
                 f"{target} lies among the checkpoints of a run, where only training writes: name a folder elsewhere to "
                 "write to."
             )
+
+
+def _is_run(folder: Path) -> bool:
+    run = RunLayout(folder)
+    return any(run.log.glob("*.jsonl")) or bool(step_folders(run.checkpoints))
 
 
 def _holds_checkpoints(folder: Path) -> bool:

@@ -92,12 +92,20 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise _Interrupted
 
 
+def _set_encodings() -> None:
+    """What goes through files and pipes is UTF-8 whatever the locale; a terminal without it shows "?" for a letter."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            is_data = stream is sys.stdout and not stream.isatty()
+            stream.reconfigure(encoding="utf-8" if is_data else None, errors="replace")
+    if isinstance(sys.stdin, TextIOWrapper) and not sys.stdin.isatty():
+        sys.stdin.reconfigure(encoding="utf-8", errors=sys.stdin.errors)
+
+
 def main() -> None:
     """Run the command line: an error is one sentence on standard error and a non-zero exit."""
     before = signal.signal(signal.SIGINT, _interrupt)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without UTF-8 shows "?" rather than nothing
+    _set_encodings()
     try:
         app()
     except TandemError as error:

@@ -30,7 +30,9 @@ def average(
     *,
     count: Annotated[
         int | None,
-        typer.Option("--count", "-n", min=1, help=f"How many checkpoints of a run; {COUNT} if not given."),
+        typer.Option(
+            "--count", "-n", min=1, help=f"How many checkpoints of a run; up to {COUNT} if not given."
+        ),
     ] = None,
     by: Annotated[By | None, typer.Option(help="Which ones of a run; the last if not given.")] = None,
 ) -> None:
@@ -38,9 +40,12 @@ def average(
     from tandem.checkpoint.average import write_average
 
     if len(sources) == 1 and not _is_checkpoint(sources[0]):
-        infos = _choose(sources[0], count or COUNT, by or "last")
+        infos = _choose(sources[0], count, by or "last")
         folders = [info.folder for info in infos]
-        named = "steps " + ", ".join(f"{info.step:,}" for info in infos)
+        steps = ", ".join(f"{info.step:,}" for info in infos)
+        named = (
+            f"{len(infos)} checkpoints, steps {steps}" if len(infos) > 1 else f"1 checkpoint, step {steps}"
+        )
     else:
         _refuse_choices(sources, chosen=count is not None or by is not None)
         folders, named = sources, ", ".join(near(folder) for folder in sources)
@@ -67,15 +72,20 @@ def _refuse_choices(sources: list[Path], *, chosen: bool) -> None:
         raise TandemError("A checkpoint is named twice: name each once.")
 
 
-def _choose(run: Path, count: int, by: By) -> "list[CheckpointInfo]":
+def _choose(run: Path, count: int | None, by: By) -> "list[CheckpointInfo]":
     from tandem.checkpoint.listing import by_bleu, by_loss, list_checkpoints
     from tandem.runlog.layout import RunLayout
 
     infos = [info for info in list_checkpoints(RunLayout(run).checkpoints) if info.is_complete]
     ranked = {"last": infos[::-1], "loss": by_loss(infos), "bleu": by_bleu(infos)}[by]
-    if len(ranked) < count:
+    if not ranked:
+        scored = "" if by == "last" else f" with a {by}"
+        raise TandemError(
+            f"{run} has no whole checkpoint{scored} in {RunLayout(run).checkpoints}: name a run that has some."
+        )
+    if count is not None and len(ranked) < count:
         raise TandemError(
             f"{run} has {len(ranked)} whole checkpoints to choose from, not {count}: give a smaller --count, or keep "
             "more of them with checkpoint.keep_last or checkpoint.keep_best."
         )
-    return sorted(ranked[:count], key=lambda info: info.step)
+    return sorted(ranked[: count or COUNT], key=lambda info: info.step)

@@ -50,18 +50,16 @@ def export(
     with Bars() as bars:
         verified = _export(folder, target, to=to, quantization=quantization or "float32", progress=bars)
     typer.echo(f"{near(target)} holds {near(folder)} for {_READERS[to]}.")
-    if verified is not None:
-        typer.echo(f"{verified}.")
+    typer.echo(f"{verified}.")
 
 
 def _export(
     folder: Path, target: Path, *, to: Form, quantization: Quantization, progress: "Progress"
-) -> "Verified | None":
+) -> "Verified":
     if to == "bundle":
         from tandem.export.bundle import export_bundle
 
-        export_bundle(folder, target)
-        return None
+        return export_bundle(folder, target, progress=progress)
     if to == "huggingface":
         from tandem.export.huggingface import export_huggingface
 

@@ -22,14 +22,18 @@ def load_translator(
     precision: "Precision" = "float32",
     threads: int | None = None,
     batch_tokens: int | None = None,
+    sentences: bool = False,
     progress: Progress = SILENT,
 ) -> "Translator":
     """The translator of a run, a checkpoint, a bundle or a folder that `tandem export` wrote.
 
     `engine` is torch, ctranslate2, or auto: CTranslate2 on a CPU where it is installed, for which a checkpoint is
-    converted once and kept in the user's cache. `device` is cpu, cuda, or auto: a GPU where there is one.
+    converted once and kept in the user's cache. `device` is cpu, cuda, or auto: a GPU where there is one. `sentences`
+    translates every line sentence by sentence, not only those that are too long.
     """
     from tandem.translate.open import open_model
+
+    refused: list[Exception] = []
 
     def convert(folder: Path) -> Path | None:
         from tandem.export.cached import cached_conversion
@@ -39,18 +43,23 @@ def load_translator(
         except (OSError, TandemError) as error:
             if engine == "ctranslate2":
                 raise
-            progress.say(f"CTranslate2 cannot be used, and the model is searched with torch instead: {error}")
+            refused.append(error)
             return None
 
-    return open_model(
+    translator = open_model(
         Path(path),
         engine=engine,
         device=device,
         precision=precision,
         threads=threads,
         batch_tokens=batch_tokens,
+        sentences=sentences,
         convert=convert,
     )
+    # Said now: a model that torch cannot open either has but one thing wrong with it.
+    for error in refused:
+        progress.say(f"CTranslate2 cannot be used, and the model is searched with torch instead: {error}")
+    return translator
 
 
 def cache_folder() -> Path:

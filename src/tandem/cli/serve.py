@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from socket import socket
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn, TypeAlias
 
 import typer
 
@@ -32,6 +32,14 @@ WARM_UP = "Hello."
 
 UNKNOWN = "und"
 """The code of a language that a model does not tell."""
+
+
+ThreadsOption: TypeAlias = Annotated[
+    int | None, typer.Option(min=1, help="Processor threads of each model; as many as cores if not given.")
+]
+WholeLinesOption: TypeAlias = Annotated[
+    bool, typer.Option("--whole-lines", help="Translate lines as they are, not each sentence for itself.")
+]
 
 
 def serve(
@@ -67,10 +75,8 @@ def serve(
         typer.Option(help="torch, ctranslate2, or auto: what suits model and device."),
     ] = "auto",
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU where there is one.")] = "auto",
-    threads: Annotated[
-        int | None,
-        typer.Option(min=1, help="Processor threads of each model; as many as cores if not given."),
-    ] = None,
+    threads: ThreadsOption = None,
+    whole_lines: WholeLinesOption = False,
 ) -> None:
     """Translate over HTTP: an API, LibreTranslate's as well, and a page at / to try it. Ctrl-C or SIGTERM ends."""
     from tandem.port import is_loopback, listen
@@ -85,7 +91,8 @@ def serve(
         if not keys.are_needed and not is_loopback(bound):
             _say("warning: anyone who reaches this address can translate: ask for keys with --api-keys-file.")
         opened = [
-            _open(name, path, engine=engine, device=device, threads=threads) for name, path in named.items()
+            _open(name, path, engine=engine, device=device, threads=threads, sentences=not whole_lines)
+            for name, path in named.items()
         ]
         _serve(opened, bound, limits=limits, keys=keys, origins=cors or [])
 
@@ -126,13 +133,17 @@ def _leave(unanswered: int) -> NoReturn:
     os._exit(1 if unanswered else 0)
 
 
-def _open(name: str, path: Path, *, engine: "EngineName", device: str, threads: int | None) -> "ServedModel":
+def _open(
+    name: str, path: Path, *, engine: "EngineName", device: str, threads: int | None, sentences: bool
+) -> "ServedModel":
     from tandem.cli.bars import Bars
     from tandem.cli.library import load_translator
     from tandem.serve.served import ServedModel
 
     with Bars() as bars, bars.bar(f"opening {name}"):
-        translator = load_translator(path, engine=engine, device=device, threads=threads, progress=bars)
+        translator = load_translator(
+            path, engine=engine, device=device, threads=threads, sentences=sentences, progress=bars
+        )
         translator.translate([WARM_UP])
     source, target = translator.languages
     return ServedModel(

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 from tandem.artefact import maybe_fresh, verify
+from tandem.checkpoint.bundle import check_bundle
 from tandem.errors import TandemError
 from tandem.export.ctranslate2 import Quantization, export_ctranslate2, export_fingerprint
 from tandem.lock import BusyError, locked
@@ -23,7 +24,8 @@ BUSY_S = 0.2
 def cached_conversion(folder: Path, *, cache: Path, progress: Progress = SILENT) -> Path:
     """The model of a checkpoint for a CPU, with all of its digits.
 
-    It is converted and verified the first time, which is said in one line; what was damaged since is made again.
+    It is converted and verified the first time, which is said in one line; what was damaged since is made again. A
+    checkpoint that is damaged itself is refused, whatever was made of it before.
     """
     mark = export_fingerprint(folder, EXACT)
     target = cache / "ctranslate2" / mark[:32]
@@ -36,6 +38,7 @@ def cached_conversion(folder: Path, *, cache: Path, progress: Progress = SILENT)
         else:
             progress.say(f"Converted {folder.name} for CTranslate2, kept in {target.parent}: {verified}.")
             return target
+    check_bundle(folder)
     return target
 
 

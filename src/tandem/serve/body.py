@@ -1,4 +1,4 @@
-"""The body of a request: bounded while it is read, JSON or a form."""
+"""The body of a request: bounded while it is read, JSON or a form of either kind."""
 
 import asyncio
 import json
@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import ClientDisconnect, Request
 
+from tandem.serve import multipart
 from tandem.serve.refusal import Refusal
 
 __all__ = ["BodyReader"]
@@ -33,12 +34,17 @@ class BodyReader:
 
     async def read(self, request: Request) -> tuple[dict[str, Any], bool]:
         """The fields of a JSON object or of a form, and whether it was a form."""
-        kind = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-        if kind not in {FORM, JSON}:
+        content_type = request.headers.get("content-type", JSON)
+        kind = content_type.partition(";")[0].strip().lower()
+        if kind not in {FORM, JSON, multipart.KIND}:
             raise Refusal(
-                415, f"The body must be {JSON} or {FORM}: set the Content-Type header to what it is."
+                415,
+                f"The body must be {JSON}, {FORM} or {multipart.KIND}: set the Content-Type header to what it is.",
             )
-        text = _decoded(await self._whole_body(request))
+        body = await self._whole_body(request)
+        if kind == multipart.KIND:
+            return dict(multipart.read_parts(body, content_type, most=MOST_FIELDS)), True
+        text = _decoded(body)
         # What `curl -d` sends is called a form whatever it is.
         is_form = kind == FORM and not text.startswith("{")
         return (_form(text) if is_form else _json_object(text)), is_form

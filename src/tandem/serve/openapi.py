@@ -106,8 +106,8 @@ def _bounds(limits: Limits) -> str:
     """The limits that a schema has no words for: of each line, and of all texts together."""
     return (
         f" A line may have {MOST_LINE_CHARACTERS:,} characters, and all texts together "
-        f"{limits.characters:,} in {limits.sentences:,} lines; more is 413. Long lines are translated sentence by "
-        "sentence."
+        f"{limits.characters:,} in {limits.sentences:,} lines; more is 413. Each sentence of a line is translated for "
+        "itself, unless the server takes whole lines."
     )
 
 
@@ -170,7 +170,10 @@ def _body(*names: str, form: str) -> Document:
         "required": True,
         "content": {
             "application/json": {"schema": _any(*names)},
-            "application/x-www-form-urlencoded": {"schema": _ref(form)},
+            **{
+                kind: {"schema": _ref(form)}
+                for kind in ("application/x-www-form-urlencoded", "multipart/form-data")
+            },
         },
     }
 

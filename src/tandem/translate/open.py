@@ -1,6 +1,7 @@
 """A translator from a folder: a run, a checkpoint, a bundle, or what `tandem export` wrote."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -52,33 +53,51 @@ def open_model(
     precision: Precision = "float32",
     threads: int | None = None,
     batch_tokens: int | None = None,
+    sentences: bool = False,
     convert: Convert | None = None,
 ) -> Translator:
     """The translator of a run, a checkpoint, a bundle or an exported folder; it searches as evaluations did.
+
+    With `sentences` every line is translated sentence by sentence, else only those that are too long.
 
     `auto` takes CTranslate2 for a folder that was exported to it; for a checkpoint where no GPU is used, CTranslate2 is
     installed and `convert` is given; and our own engine otherwise.
     """
     found = find_device(device)
+    exported = partial(
+        _open_exported, device=found, threads=threads, batch_tokens=batch_tokens, sentences=sentences
+    )
     if _is_ctranslate2(path):
         if engine == "torch":
             raise TandemError(
                 f"{path} is in CTranslate2's format, which the engine torch cannot read: name the checkpoint that it "
                 "was exported from."
             )
-        return _open_exported(path, device=found, threads=threads, batch_tokens=batch_tokens)
+        return exported(path)
     is_foreign = is_huggingface(path)
+    if is_foreign and engine == "ctranslate2":
+        raise TandemError(
+            f"{path} is in Hugging Face's format, which the engine ctranslate2 cannot read: make a bundle of it with "
+            "tandem import huggingface first, and name that."
+        )
     folder = path if is_foreign else find_bundle(path)
     if not is_foreign and convert is not None and _wants_conversion(engine, found, precision):
         converted = convert(folder)
         if converted is not None:
-            return _open_exported(converted, device=found, threads=threads, batch_tokens=batch_tokens)
+            return exported(converted)
     if engine == "ctranslate2":
         raise TandemError(f"{path} is not in CTranslate2's format: export it with tandem export first.")
     if threads is not None:
         torch.set_num_threads(threads)
     bundle = open_huggingface(path) if is_foreign else open_bundle(folder)
-    return build_translator(bundle, folder, device=found, precision=precision, batch_tokens=batch_tokens)
+    return build_translator(
+        bundle,
+        folder,
+        device=found,
+        precision=precision,
+        batch_tokens=batch_tokens,
+        sentences=sentences,
+    )
 
 
 def build_translator(
@@ -88,15 +107,16 @@ def build_translator(
     device: torch.device,
     precision: Precision = "float32",
     batch_tokens: int | None = None,
+    sentences: bool = False,
 ) -> Translator:
     """The translator of an open bundle with our own engine; `folder` is for what an error says."""
     model = _build(bundle, folder).to(device=device, dtype=getattr(torch, precision))
     marks = build_marks(bundle.subword, vocabulary=len(model.output_weight))
     engine = TorchEngine(model, marks=marks, device=device, batch_tokens=batch_tokens)
-    return wrap_engine(engine, bundle.subword, bundle.recipe)
+    return wrap_engine(engine, bundle.subword, bundle.recipe, sentences=sentences)
 
 
-def wrap_engine(engine: Engine, subword: Subword, recipe: Recipe) -> Translator:
+def wrap_engine(engine: Engine, subword: Subword, recipe: Recipe, *, sentences: bool = False) -> Translator:
     """A translator that reads, mends and searches as the recipe says, with any engine."""
     return Translator(
         engine,
@@ -105,6 +125,7 @@ def wrap_engine(engine: Engine, subword: Subword, recipe: Recipe) -> Translator:
         mend=build_mend(recipe),
         most_pieces=min(recipe.subword.max_pieces, MOST_PIECES),
         languages=(recipe.data.source_language, recipe.data.target_language),
+        sentences=sentences,
     )
 
 
@@ -140,10 +161,10 @@ def _is_ctranslate2(path: Path) -> bool:
 
 
 def _open_exported(
-    folder: Path, *, device: torch.device, threads: int | None, batch_tokens: int | None
+    folder: Path, *, device: torch.device, threads: int | None, batch_tokens: int | None, sentences: bool
 ) -> Translator:
     exported = open_ctranslate2(folder, device=device.type, threads=threads, batch_tokens=batch_tokens)
-    return wrap_engine(exported.engine, exported.subword, exported.recipe)
+    return wrap_engine(exported.engine, exported.subword, exported.recipe, sentences=sentences)
 
 
 def _wants_conversion(engine: EngineName, device: torch.device, precision: Precision) -> bool:

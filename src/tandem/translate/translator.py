@@ -13,7 +13,7 @@ from tandem.data.subword.learn import Subword
 from tandem.errors import TandemError
 from tandem.translate.alignment import Link
 from tandem.translate.engine import Engine, Found, Sentence, stream_search
-from tandem.translate.split import split_line
+from tandem.translate.split import split_line, split_sentences
 from tandem.translate.telling import Part, Token, Translation, tell
 from tandem.translate.wish import Wish
 
@@ -66,17 +66,18 @@ class Translator:
         mend: Mend = str,
         most_pieces: int = MOST_PIECES,
         languages: tuple[str, str] = ("", ""),
+        sentences: bool = False,
     ) -> None:
         """`mend` brings lines into the form of the text that the model learned from.
 
-        Lines of more pieces than `most_pieces` are translated sentence by sentence. `wish` holds where a call says
-        nothing else.
+        Lines of more pieces than `most_pieces` are translated sentence by sentence; with `sentences` all lines are.
+        `wish` holds where a call says nothing else.
         """
         self.engine, self.subword = engine, subword
         self.wish = wish or Wish()
         self.languages = languages
         """Codes of source and target; empty where they are not known."""
-        self._mend, self._most_pieces = mend, most_pieces
+        self._mend, self._most_pieces, self._by_sentence = mend, most_pieces, sentences
 
     def translate(
         self, lines: Sequence[str], wish: Wish | None = None, *, prefixes: Sequence[str] | None = None
@@ -164,10 +165,14 @@ class Translator:
         rows = self._encode([line if len(line) <= longest else "" for line in lines])
         return [
             self._split(line)
-            if len(line) > longest or len(row) > self._most_pieces
+            if len(line) > longest or len(row) > self._most_pieces or self._has_sentences(line)
             else ((row,) if row else ())
             for line, row in zip(lines, rows, strict=True)
         ]
+
+    def _has_sentences(self, line: str) -> bool:
+        """Whether the line holds several sentences that shall be translated each for itself."""
+        return self._by_sentence and len(split_sentences(line)) > 1
 
     def _split(self, line: str) -> tuple[Ids, ...]:
         parts = split_line(line, self._lengths, most=self._most_pieces)

@@ -83,6 +83,14 @@ def test_a_folder_with_nothing_to_translate_says_what_was_looked_for(tmp_path: P
         find_bundle(tmp_path)
 
 
+@pytest.mark.parametrize("weights", ["model.safetensors", "model.bin"])
+def test_a_model_without_its_manifest_is_called_that(weights: str, tmp_path: Path) -> None:
+    for name in (weights, "recipe.yaml", "subword.model"):
+        (tmp_path / name).touch()
+    with pytest.raises(TandemError, match=r"its manifest\.json is missing.*: copy the folder again"):
+        find_bundle(tmp_path)
+
+
 def test_a_manifest_that_names_files_outside_is_refused(tmp_path: Path) -> None:
     subword: JsonValue = {"by_word": False, "models": ["../../outside.model"]}
     draft = Draft(

@@ -27,6 +27,14 @@ def test_the_checkpoints_of_a_run_are_left_alone(made: str, target: str, tmp_pat
             refuse_target(tmp_path / run / target)
 
 
+@pytest.mark.parametrize("made", ["log/rank-00000.jsonl", "checkpoints/step-00000010/model.safetensors"])
+def test_a_run_is_called_one(made: str, tmp_path: Path) -> None:
+    (tmp_path / "run" / made).parent.mkdir(parents=True)
+    (tmp_path / "run" / made).touch()
+    with pytest.raises(TandemError, match="run is a run, .*: name another folder to write to"):
+        refuse_target(tmp_path / "run")
+
+
 def test_other_places_are_free(tmp_path: Path) -> None:
     (tmp_path / "run/log").mkdir(parents=True)
     (tmp_path / "bundle").mkdir()

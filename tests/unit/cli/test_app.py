@@ -1,4 +1,7 @@
+import os
+import pty
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -48,6 +51,42 @@ def test_ctrl_c_says_what_is_kept_only_where_something_is(
     monkeypatch.setattr("tandem.cli.app.app", lambda: signal.raise_signal(signal.SIGINT))
     assert run(monkeypatch, command) == 130
     assert capsys.readouterr().err.removeprefix("\ninterrupted: ").strip() == says
+
+
+ECHO = """
+from tandem.cli import app
+
+app.app = lambda: print(input())
+app.main()
+"""
+ASCII_LOCALE = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"}
+
+
+def test_what_goes_through_pipes_is_utf8_whatever_the_locale() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", ECHO],
+        env=ASCII_LOCALE,
+        input="schläft 眠る\n".encode(),
+        capture_output=True,
+        check=True,
+    )
+    assert ended.stdout.decode() == "schläft 眠る\n"
+
+
+def test_a_terminal_without_utf8_shows_a_question_mark() -> None:
+    reader, writer = pty.openpty()
+    subprocess.run(
+        [sys.executable, "-c", ECHO],
+        env=ASCII_LOCALE,
+        input="schläft\n".encode(),
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=True,
+    )
+    shown = os.read(reader, 100)
+    os.close(writer)
+    os.close(reader)
+    assert shown == b"schl?ft\r\n"
 
 
 def test_an_unknown_command_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:

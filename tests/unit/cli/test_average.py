@@ -49,9 +49,30 @@ def test_the_mean_translates(run: Path, tmp_path: Path) -> None:
     assert len(translator.translate(["a dog"])) == 1
 
 
+def test_as_many_as_there_are_are_taken_where_no_number_is_given(run: Path, tmp_path: Path) -> None:
+    said = average(run, tmp_path / "mean")
+    assert "the mean of 3 checkpoints, steps 10, 20, 30." in said
+    assert (tmp_path / "mean/model.safetensors").is_file()
+
+
+def test_at_most_five_are_taken_where_no_number_is_given(run: Path, tmp_path: Path) -> None:
+    bleu = {step: float(step) for step in range(10, 80, 10)}
+    write_run(tmp_path / "run", run.parent / "subword", bleu=bleu)
+    said = average(tmp_path / "run", tmp_path / "mean")
+    assert "the mean of 5 checkpoints, steps 30, 40, 50, 60, 70." in said
+
+
+def test_the_mean_of_one_is_said_to_be_of_one(run: Path, tmp_path: Path) -> None:
+    assert "the mean of 1 checkpoint, step 30." in average(run, tmp_path / "mean", "-n", "1")
+
+
 def test_too_few_checkpoints_are_said(run: Path, tmp_path: Path) -> None:
     with pytest.raises(TandemError, match="has 3 whole checkpoints to choose from, not 5"):
-        average(run, tmp_path / "mean")
+        average(run, tmp_path / "mean", "--count", "5")
+    with pytest.raises(TandemError, match="has no whole checkpoint with a loss in .*: name a run that has"):
+        average(run, tmp_path / "mean", "--by", "loss")
+    with pytest.raises(TandemError, match="has no whole checkpoint in .*: name a run that has"):
+        average(tmp_path, tmp_path / "mean")
     assert not (tmp_path / "mean").exists()
 
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from tandem.cli.app import app
 from tandem.errors import TandemError
-from tandem.export import ctranslate2
+from tandem.export import bundle, ctranslate2
 from tandem.translate.exported import is_ctranslate2
 
 
@@ -38,8 +38,11 @@ def test_the_best_checkpoint_of_a_run_goes_to_ctranslate2(
     assert is_ctranslate2(tmp_path / "model")
 
 
-def test_a_bundle_needs_no_other_tool(run: Path, tmp_path: Path) -> None:
-    assert "for tandem translate." in export(run, tmp_path / "bundle", "--to", "bundle")
+def test_a_bundle_needs_no_other_tool(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle, "sample_sentences", few_sentences)
+    said = export(run, tmp_path / "bundle", "--to", "bundle")
+    assert "for tandem translate." in said
+    assert "6 of 6 sentences are translated the same" in said
     assert (tmp_path / "bundle/model.safetensors").is_file()
 
 
@@ -52,6 +55,12 @@ def test_quantization_is_refused_where_it_means_nothing(run: Path, tmp_path: Pat
 def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TandemError, match="is neither a checkpoint"):
         export(tmp_path, tmp_path / "model")
+
+
+@pytest.mark.parametrize("form", ["bundle", "ctranslate2", "huggingface"])
+def test_a_run_is_not_taken_for_a_strange_folder(form: str, run: Path) -> None:
+    with pytest.raises(TandemError, match="is a run, which only training writes to: name another folder"):
+        export(run, run, "--to", form)
 
 
 @pytest.mark.parametrize("form", ["bundle", "ctranslate2", "huggingface"])

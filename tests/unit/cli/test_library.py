@@ -1,5 +1,6 @@
 """`from tandem import load_translator`: light until it is used."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,17 @@ from tests.unit.translate.small_model import SENTENCES, write_run, write_subword
 import tandem
 from tandem.cli.library import cache_folder, load_translator, state_folder
 from tandem.errors import TandemError
+from tandem.progress import Silent
+
+
+class Sayings(Silent):
+    """Progress that remembers what was said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +52,28 @@ def test_a_conversion_that_fails_leaves_torch_unless_ctranslate2_was_asked_for(
 
     pytest.importorskip("ctranslate2")
     monkeypatch.setattr("tandem.export.cached.cached_conversion", fail)
-    assert load_translator(run, device="cpu").engine.name == "torch"
+    told = Sayings()
+    assert load_translator(run, device="cpu", progress=told).engine.name == "torch"
+    assert told.said == [
+        "CTranslate2 cannot be used, and the model is searched with torch instead: It cannot be converted."
+    ]
     with pytest.raises(TandemError, match="cannot be converted"):
         load_translator(run, device="cpu", engine="ctranslate2")
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "model.safetensors"])
+def test_what_is_damaged_is_said_once(
+    name: str, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ctranslate2")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    copy = tmp_path / "copy"
+    shutil.copytree(run / "checkpoints/step-00000010", copy)
+    (copy / name).write_bytes(b"x" * (copy / name).stat().st_size)
+    told = Sayings()
+    with pytest.raises(TandemError, match=f"{name} is damaged"):
+        load_translator(copy, device="cpu", progress=told)
+    assert told.said == []
 
 
 def test_folders_of_the_user_follow_xdg_where_it_names_absolute_paths(

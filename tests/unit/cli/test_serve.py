@@ -43,6 +43,24 @@ def test_what_cannot_be_served_is_said_in_a_sentence(tmp_path: Path, words: list
     assert says in str(result.exception)
 
 
+@pytest.mark.parametrize("words", [[], ["--whole-lines"]])
+def test_lines_are_translated_by_sentences_unless_whole_ones_are_asked_for(
+    tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    def load(*_: object, sentences: bool, **__: object) -> None:
+        asked.append(sentences)
+        raise TandemError("No model is needed here.")
+
+    monkeypatch.setattr("tandem.cli.library.load_translator", load)
+    app = typer.Typer()
+    app.command()(serve)
+    result = CliRunner().invoke(app, [str(tmp_path), "--port", "0", *words])
+    assert str(result.exception) == "No model is needed here."
+    assert asked == [not words]
+
+
 @pytest.mark.parametrize("deadline", ["inf", "nan", "1e9"])
 def test_a_deadline_that_never_comes_is_refused(tmp_path: Path, deadline: str) -> None:
     app = typer.Typer()

@@ -106,6 +106,13 @@ def test_a_line_over_the_models_limit_is_translated_in_parts(run: Path) -> None:
     assert printed.startswith(texts(translated(run, SENTENCES[:1], Wish(beam=1)))[0])
 
 
+def test_sentences_of_a_line_are_translated_apart_where_that_is_asked_for(run: Path) -> None:
+    line = " ".join(SENTENCES[:2])
+    apart = " ".join(texts(translated(run, SENTENCES[:2])))
+    assert invoke(run, "--sentences", text=line) == f"{apart}\n"
+    assert invoke(run, text=line) == f"{texts(translated(run, [line]))[0]}\n" != f"{apart}\n"
+
+
 def test_the_best_n_come_in_columns_with_line_rank_and_score(run: Path) -> None:
     printed = invoke(run, "--best", "3", text=f"{SENTENCES[0]}\n\n{SENTENCES[1]}\n")
     found = translated(run, [SENTENCES[0], "", SENTENCES[1]], Wish(beam=3, best=3))

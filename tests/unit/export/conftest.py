@@ -6,7 +6,7 @@ from tests.unit.export.few import few_sentences
 from tests.unit.translate.small_model import write_run, write_subword
 
 from tandem.checkpoint.layout import step_folder
-from tandem.export import ctranslate2
+from tandem.export import bundle, ctranslate2
 from tandem.runlog.layout import RunLayout
 from tandem.translate import ctranslate2_engine
 
@@ -22,7 +22,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True, scope="module")
 def little_work() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ctranslate2, "sample_sentences", few_sentences)
+        for module in (bundle, ctranslate2):
+            patch.setattr(module, "sample_sentences", few_sentences)
         patch.setattr(ctranslate2_engine, "_cores", lambda: 1)
         yield
 

@@ -1,10 +1,12 @@
 """A checkpoint is converted for the CPU once."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tandem.artefact import read_manifest
+from tandem.errors import TandemError
 from tandem.export import cached
 from tandem.export.cached import cached_conversion
 from tandem.export.ctranslate2 import Quantization, export_ctranslate2
@@ -54,6 +56,33 @@ def test_a_damaged_conversion_is_made_again(name: str, checkpoint: Path, tmp_pat
     assert cached_conversion(checkpoint, cache=tmp_path, progress=again) == folder
     assert len(again.said) == 1
     open_ctranslate2(folder, threads=1)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "recipe.yaml", "subword.model"])
+def test_a_conversion_does_not_hide_that_its_checkpoint_is_damaged(
+    name: str, checkpoint: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / checkpoint.name
+    shutil.copytree(checkpoint, copy)
+    cached_conversion(copy, cache=tmp_path)
+    data = bytearray((copy / name).read_bytes())
+    data[-2] ^= 1
+    (copy / name).write_bytes(data)
+    with pytest.raises(TandemError, match=f"{name} is damaged"):
+        cached_conversion(copy, cache=tmp_path)
+    (copy / name).unlink()
+    with pytest.raises(TandemError, match=f"Cannot read .*{name}"):
+        cached_conversion(copy, cache=tmp_path)
+
+
+def test_a_conversion_serves_a_checkpoint_without_what_only_training_needs(
+    checkpoint: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / checkpoint.name
+    shutil.copytree(checkpoint, copy)
+    folder = cached_conversion(copy, cache=tmp_path)
+    (copy / "optimizer.safetensors").unlink()
+    assert cached_conversion(copy, cache=tmp_path) == folder
 
 
 def test_another_process_that_converts_the_same_is_waited_for(

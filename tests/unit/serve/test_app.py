@@ -105,6 +105,18 @@ def test_libretranslate_forms_are_read(server: Running) -> None:
     assert server.client.post("/translate", data={**asked, "alternatives": "many"}).status_code == 422
 
 
+def test_libretranslate_forms_in_parts_are_read(server: Running) -> None:
+    asked = {"q": "ä b", "source": "en", "target": "de", "alternatives": "1"}
+    parts: dict[str, tuple[None, str]] = {name: (None, value) for name, value in asked.items()}
+    answer = server.client.post("/translate", files=parts)
+    assert answer.json() == {"translatedText": "b! ä!", "alternatives": ["b! ä! 1"]}
+    assert server.client.post("/detect", files={"q": (None, "a")}).json()[0]["language"] == "en"
+    refused = server.client.post("/translate", files={**parts, "q": ("q.txt", "a")})
+    assert refused.status_code == 422
+    assert error_of(refused) == "q is a file: send its text as a field."
+    assert server.client.post("/translate", files={**parts, "q": (None, "a" * 2_001)}).status_code == 413
+
+
 def test_json_that_is_called_a_form_is_read(server: Running) -> None:
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     answer = server.client.post("/translate", content='{"text": "a"}', headers=headers)

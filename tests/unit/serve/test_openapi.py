@@ -50,4 +50,7 @@ def test_models_languages_and_limits_of_this_server_are_described(server: Runnin
         assert "A line may have 5,000 characters" in text["description"]
         assert "500 in 100 lines" in text["description"]
     assert schemas["LibreRequest"]["properties"]["source"]["enum"] == ["en", "auto"]
+    paths = server.client.get("/openapi.json").json()["paths"]
+    for path in ("/translate", "/detect"):
+        assert "multipart/form-data" in paths[path]["post"]["requestBody"]["content"]
     assert "description" in own["beam"]

@@ -66,10 +66,11 @@ def build_translator(
     batch_tokens: int | None = None,
     mend: Mend = str,
     most_pieces: int = 256,
+    sentences: bool = False,
 ) -> Translator:
     """A translator on a CPU."""
     engine = build_engine(model, subword, batch_tokens=batch_tokens)
-    return Translator(engine, subword, wish=wish, mend=mend, most_pieces=most_pieces)
+    return Translator(engine, subword, wish=wish, mend=mend, most_pieces=most_pieces, sentences=sentences)
 
 
 def write_run(folder: Path, subword_folder: Path, *, bleu: dict[int, float]) -> None:

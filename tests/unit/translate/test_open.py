@@ -76,6 +76,12 @@ def test_weights_of_another_shape_are_refused(checkpoint: Path, monkeypatch: pyt
         opened(checkpoint)
 
 
+def test_lines_can_be_translated_sentence_by_sentence(checkpoint: Path) -> None:
+    apart = open_model(checkpoint, engine="torch", device="cpu", sentences=True)
+    expected = " ".join(each.text for each in opened(checkpoint).translate(SENTENCES[:2]))
+    assert apart.translate([" ".join(SENTENCES[:2])])[0].text == expected
+
+
 def test_half_precision_can_be_asked_for(checkpoint: Path) -> None:
     half = open_model(checkpoint, engine="torch", device="cpu", precision="bfloat16")
     scores = [each.score for each in half.translate(SENTENCES[:3])]
@@ -98,7 +104,9 @@ def test_a_hugging_face_export_is_read_with_our_own_engine_and_never_converted(
     asked: list[Path] = []
     assert open_model(checkpoint, device="cpu", convert=asked.append).translate(SENTENCES[:2]) == expected
     assert asked == []
-    with pytest.raises(TandemError, match="not in CTranslate2's format"):
+    with pytest.raises(
+        TandemError, match=r"in Hugging Face's format, .*: make a bundle of it with tandem import huggingface"
+    ):
         open_model(checkpoint, device="cpu", engine="ctranslate2", convert=asked.append)
 
 

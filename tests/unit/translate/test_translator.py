@@ -140,6 +140,40 @@ def test_a_line_within_the_limit_is_not_split(echo: Echo, subword: Subword) -> N
     assert len(echo.heard) == 1
 
 
+def test_each_sentence_of_a_line_is_translated_for_itself_where_that_is_wished(
+    model: Transformer, subword: Subword
+) -> None:
+    whole = build_translator(model, subword)
+    apart = build_translator(model, subword, sentences=True)
+    line = " ".join(SENTENCES[:3])
+    (found,) = apart.translate([line])
+    assert found.text == " ".join(texts(whole.translate(SENTENCES[:3])))
+    assert found.text != whole.translate([line])[0].text
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["", "  ", SENTENCES[0], f" {SENTENCES[0]}  ", "no end", "Dr. Miller met J. Smith at 3 p.m. today."],
+)
+def test_a_line_of_one_sentence_is_translated_as_ever(
+    model: Transformer, subword: Subword, line: str
+) -> None:
+    whole, apart = (build_translator(model, subword, sentences=each) for each in (False, True))
+    wish = Wish(beam=3, best=2, token_scores=True, alignment=True)
+    assert apart.translate([line], wish) == whole.translate([line], wish)
+
+
+def test_sentences_of_a_short_line_are_told_as_those_of_a_long_one(subword: Subword) -> None:
+    line = "  " + "   ".join(SENTENCES[:3])
+    long, short = Echo(), Echo()
+    wish = Wish(best=2, token_scores=True, alignment=True)
+    expected = Translator(long, subword, most_pieces=60).translate([line], wish, prefixes=["the cat"])
+    found = Translator(short, subword, sentences=True).translate([line], wish, prefixes=["the cat"])
+    assert found == expected
+    assert short.heard == long.heard
+    assert len(short.heard) == 3
+
+
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(line=st.text(st.sampled_from("ab .,!?\n\t\x00\u2028漢。\U0001f600") | st.characters(), max_size=60))
 def test_no_line_crashes_and_none_gets_a_line_break(echoing: Translator, line: str) -> None:
