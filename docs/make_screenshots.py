@@ -18,12 +18,11 @@ from benchmarks.dashboard_served import serving  # noqa: E402
 from tests.unit.observe.report.told_run import build_run  # noqa: E402
 from tests.unit.serve.fake import running  # noqa: E402
 
+from tandem import load_translator  # noqa: E402
 from tandem.observe.report.gather import gather_report  # noqa: E402
 from tandem.observe.report.html import report_page  # noqa: E402
 from tandem.runlog.layout import RunLayout  # noqa: E402
 from tandem.serve.served import ServedModel  # noqa: E402
-from tandem.translate.translator import Link, Translation  # noqa: E402
-from tandem.translate.wish import Wish  # noqa: E402
 
 ANSWERS = ("duration", "network")
 """Beside the overview, the picture shows these."""
@@ -36,62 +35,30 @@ SHARE_DONE = 0.62
 """How far a run is in the pictures of it as it goes on."""
 DRAWN = "[...document.querySelectorAll('.chart:has(.main-svg)')].filter(box => box.offsetParent).length"
 
-SPOKEN = "Yesterday the old gardener gave the children three red apples."
-SAID = (
-    "Gestern gab der alte Gärtner den Kindern drei rote Äpfel.",
-    "Gestern hat der alte Gärtner den Kindern drei rote Äpfel gegeben.",
-    "Der alte Gärtner gab den Kindern gestern drei rote Äpfel.",
-    "Gestern schenkte der alte Gärtner den Kindern drei rote Äpfel.",
-)
-PAIRS = (
-    "Yesterday Gestern, gave gab, the der, old alte, gardener Gärtner, children Kindern, three drei, red rote, "
-    "apples. Äpfel."
-)
-
-
-class Prompter:
-    """Says one sentence, and knows what came of what."""
-
-    def translate(self, lines: Sequence[str], wish: Wish) -> list[Translation]:
-        """The same for every line."""
-        return [self._say(wish) if line else Translation(text="", score=0.0, pieces=0) for line in lines]
-
-    def _say(self, wish: Wish) -> Translation:
-        first, *others = (
-            Translation(text=text, score=-0.21 * rank, pieces=11) for rank, text in enumerate(SAID, start=1)
-        )
-        pairs = [pair.split() for pair in PAIRS.split(", ")]
-        links = tuple(Link(_place(SPOKEN, one), _place(first.text, other)) for one, other in pairs)
-        return Translation(
-            text=first.text,
-            score=first.score,
-            pieces=first.pieces,
-            others=tuple(others[: wish.best - 1]),
-            alignment=links,
-        )
-
-
-def _place(text: str, word: str) -> tuple[int, int]:
-    start = text.index(word)
-    return start, start + len(word)
+SPOKEN = "She could not pack the heavy suitcase because she was tired."
+POINTED_AT = "Koffer"
+"""A word of what the demo's model makes of it."""
 
 
 def main() -> None:
-    """Write the pictures: of the dashboard where runs are given, else all others."""
+    """Write the pictures: of the dashboard and of translating where runs are given, else of the report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "runs", type=Path, nargs="*", help="real runs for the dashboard; two or more are compared"
+        "runs",
+        type=Path,
+        nargs="*",
+        help="real runs for the dashboard, the first one a demo; two or more are compared",
     )
     runs = parser.parse_args().runs
     with TemporaryDirectory() as folder, sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         if runs:
             take_dashboard(browser, runs, Path(folder))
+            take_translation(browser, runs[0], HERE / "translate-page.png")
         else:
             page = Path(folder, "report.html")
             page.write_bytes(report_page(gather_report(build_run())))
             take(browser, page, HERE / "report.png")
-            take_translation(browser, HERE / "translate-page.png")
         browser.close()
 
 
@@ -156,16 +123,20 @@ def take(browser: Browser, page: Path, picture: Path) -> None:
     opened.screenshot(path=picture, full_page=True)
 
 
-def take_translation(browser: Browser, picture: Path) -> None:
+def take_translation(browser: Browser, run: Path, picture: Path) -> None:
     """The page to translate, with other translations, and a word lit up on both sides."""
-    model = ServedModel(name="demo", source="en", target="de", translator=Prompter(), wish=Wish())
+    translator = load_translator(run)
+    source, target = translator.languages
+    model = ServedModel(
+        name="demo", source=source, target=target, translator=translator, wish=translator.wish
+    )
     with running(model) as server:
         opened = browser.new_context(viewport={"width": 1000, "height": 620}).new_page()
         opened.goto(str(server.client.base_url), wait_until="load")
         opened.locator("#text").fill(SPOKEN)
         opened.locator("#more").click()
         expect(opened.locator("#others li")).to_have_count(3)
-        opened.locator("#translation .word", has_text="Gärtner").hover()
+        opened.locator("#translation .word", has_text=POINTED_AT).hover()
         opened.screenshot(path=picture, full_page=True)
         opened.context.close()
 

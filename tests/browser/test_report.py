@@ -26,6 +26,19 @@ POINTS = """
 ])
 """
 
+HEIGHTS = """
+() => [...document.querySelectorAll("[data-figure]")].filter(box => box.offsetParent).map(box => [
+  box.dataset.figure,
+  Math.round(box.getBoundingClientRect().height),
+  Math.round(box.querySelector(".main-svg").getBoundingClientRect().height),
+])
+"""
+FITS = """
+[...document.querySelectorAll("[data-figure]")].filter(box => box.offsetParent).every(
+  box => Math.abs(box.querySelector(".main-svg").getBoundingClientRect().width - box.clientWidth) < 1
+)
+"""
+
 SCHEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium, which is not installed")
@@ -114,7 +127,7 @@ def test_what_a_question_means_and_how_it_is_judged_opens_by_keyboard(desktop: O
 
 def test_a_figure_leads_to_what_is_concluded_from_it(desktop: Opened) -> None:
     page = desktop.page
-    figure = page.locator("#figures-hosts figure").last
+    figure = page.locator("#figures-hosts figure").first
     figure.locator("summary").click()
     figure.locator("a").click()
     wait_until(page, "document.getElementById('section-gpus').open")
@@ -149,12 +162,28 @@ def test_paper_shows_what_is_folded_and_keeps_to_its_width(desktop: Opened) -> N
     assert folded == 0
     assert 0 < max(widths) <= 660
     assert paper.count(b"/Type /Page\n") >= 3
-    fits = "Math.abs(box.querySelector('.main-svg').getBoundingClientRect().width - box.clientWidth) < 1"
-    wait_until(page, f"[...document.querySelectorAll('[data-figure]')].every(box => {fits})")
+    wait_until(page, FITS)
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     page.set_viewport_size({"width": 690, "height": 1000})
     wait_until(page, "document.documentElement.scrollWidth == 690")
+
+
+def test_figures_keep_their_heights_when_the_window_changes_and_after_printing(
+    browser: Browser, report: Path
+) -> None:
+    page = opened(browser, report, viewport={"width": 1100, "height": 900}).page
+    wait_until(page, FITS)
+    heights = page.evaluate(HEIGHTS)
+    assert all(box == figure > 100 for _, box, figure in heights)
+    for width in (360, 1100):
+        page.set_viewport_size({"width": width, "height": 900})
+        wait_until(page, FITS)
+        assert page.evaluate(HEIGHTS) == heights
+    page.pdf(format="A4")
+    wait_until(page, FITS)
+    assert page.evaluate(HEIGHTS) == heights
+    page.context.close()
 
 
 def test_a_phone_scrolls_downwards_only(browser: Browser, report: Path) -> None:

@@ -7,6 +7,8 @@ from tandem.observe.visible import visible
 
 __all__ = ["Html", "joined", "tag"]
 
+WITHOUT_END = ("input",)
+
 
 class Html(str):
     """Markup that may be written as it stands; every other string is text and gets escaped."""
@@ -19,7 +21,8 @@ def tag(name: str, *children: str, **attributes: str) -> Html:
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_escaped(value)}"' for key, value in attributes.items()
     )
-    return Html(f"<{name}{written}>{joined(children)}</{name}>")
+    end = "" if name in WITHOUT_END else f"</{name}>"
+    return Html(f"<{name}{written}>{joined(children)}{end}")
 
 
 def joined(children: Iterable[str]) -> Html:

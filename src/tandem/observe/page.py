@@ -18,6 +18,8 @@ DRAW = """
 const boxes = [...document.querySelectorAll("[data-figure]")];
 for (const box of boxes) {
   const figure = JSON.parse(document.getElementById(box.dataset.figure).textContent);
+  // When the window changes, plotly takes the height of the box: without one, every figure would shrink.
+  if (figure.layout.height) box.style.height = `${figure.layout.height}px`;
   Plotly.newPlot(box, figure.data, figure.layout, {responsive: true, displayModeBar: false});
 }
 // A link to what is folded away opens it; not every browser does so by itself.

@@ -47,6 +47,8 @@ figure details p, .what p, .what ul { margin: .2rem 0 .6rem; color: var(--soft);
 .what summary { color: var(--soft); font-size: .875rem; }
 h2 + .what { margin: -.35rem 0 .35rem; }
 .what ul { padding-left: 1.25rem; }
+.what h3, .help h4 { color: var(--soft); font-size: .875rem; margin: .75rem 0 .2rem; }
+.what h3 .note, .help h4 .note { font-weight: 400; }
 .what code { color: var(--ink); font-weight: 600; }
 .reasons > details { border-bottom: 1px solid var(--rule); }
 .reasons summary { display: flex; gap: 1rem; align-items: baseline; font-size: .9375rem; }

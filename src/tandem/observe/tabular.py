@@ -19,9 +19,11 @@ class Table:
     note: str = ""
 
 
-def table_section(table: Table) -> Html:
-    """A section with the table's title, its cells and its note."""
-    return tag("section", tag("h2", table.title), table_grid(table), tag("p", table.note, class_="note"))
+def table_section(table: Table, *, about: str = "") -> Html:
+    """A section with the table's title, what it is about, its cells and its note."""
+    return tag(
+        "section", tag("h2", table.title), about, table_grid(table), tag("p", table.note, class_="note")
+    )
 
 
 def table_grid(table: Table) -> Html:

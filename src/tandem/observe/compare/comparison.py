@@ -34,9 +34,14 @@ class Comparison:
 
 
 def name_runs(paths: Sequence[Path]) -> dict[str, Path]:
-    """Runs under the names of their folders, with a number where two are called the same."""
+    """Runs under the names of their folders, with a number where two are called the same.
+
+    Raises TandemError where one is there twice: it would count as two runs that agree.
+    """
     named: dict[str, Path] = {}
     for path in paths:
+        if path.resolve() in {held.resolve() for held in named.values()}:
+            raise TandemError(f"{path} is named twice: name each run once.")
         name, number = path.resolve().name or str(path), 1
         while (unique := name if number == 1 else f"{name}-{number}") in named:
             number += 1

@@ -32,7 +32,7 @@ TITLES: dict[Quantity, str] = {
     "loss": "Training loss",
     "throughput": "Speed",
     "learning_rate": "Learning rate",
-    "gradient_norm": "Length of the gradient",
+    "gradient_norm": "Gradient norm",
 }
 MEANINGS: dict[Quantity, str] = {
     "bleu": "BLEU of real translations, detokenised, as sacreBLEU computes it, with 95 % intervals by resampling "
@@ -80,7 +80,12 @@ def _contents(comparison: Comparison) -> Html:
     ]
     rows += [(f"curves-{quantity}", "curves", TITLES[quantity], "") for quantity, _ in CURVES]
     rows += [
-        (_place(each), "differences", f"What differs: {each.title.lower()}", count(len(each.rows)))
+        (
+            _place(each),
+            "differences",
+            f"What differs: {each.title.lower()}",
+            count(len(each.rows)) if each.rows else "none",
+        )
         for each in comparison.differences
     ]
     return tag("nav", tag("ol", *starmap(_row, enumerate(rows, start=1))), aria_label="Contents")

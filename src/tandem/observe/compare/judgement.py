@@ -16,6 +16,7 @@ __all__ = [
     "Question",
     "Value",
     "judge",
+    "judged_runs",
     "short",
     "shown",
     "stretch",
@@ -99,9 +100,7 @@ def judge(question: Question, values: Sequence[Value], tell: Tell) -> Judgement:
         return _unknown(question, ranked, f"Cannot be compared: {told}")
     if ranked[0].is_broken:
         return _unknown(question, ranked, "Cannot be compared: no run has a finite value.")
-    first, *finite = _comparable([value for value in ranked if not value.is_broken], tell)
-    broken = [value for value in ranked if value.is_broken and _can_be_compared(first, value, tell)]
-    others = [*finite, *broken]
+    first, *others = _judged(ranked, tell)
     left_out = [value for value in ranked if value is not first and value not in others]
     if not others:
         answer = f"{first.run} cannot be compared with {_listed([value.run for value in left_out])}."
@@ -128,6 +127,23 @@ def judge(question: Question, values: Sequence[Value], tell: Tell) -> Judgement:
         answer=answer,
         why=_told([*(outcome.why for outcome in outcomes), *_reasons(first, left_out, tell)]),
     )
+
+
+def judged_runs(question: Question, values: Sequence[Value], tell: Tell) -> list[str]:
+    """Those that would be judged by these values; nobody, where there is no finite one."""
+    ranked = _ranked(question, values)
+    if not ranked or ranked[0].is_broken:
+        return []
+    return [value.run for value in _judged(ranked, tell)]
+
+
+def _judged(ranked: Sequence[Value], tell: Tell) -> list[Value]:
+    """Those that can be compared with one another, the best first; at least one has a finite value."""
+    finite = _comparable([value for value in ranked if not value.is_broken], tell)
+    return [
+        *finite,
+        *(value for value in ranked if value.is_broken and _can_be_compared(finite[0], value, tell)),
+    ]
 
 
 def _ranked(question: Question, values: Sequence[Value]) -> tuple[Value, ...]:

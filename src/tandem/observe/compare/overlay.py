@@ -17,7 +17,15 @@ from tandem.observe.figures.look import BROWN, GREEN, MUTED, PURPLE, SKY, SOURCE
 from tandem.observe.series.columns import Evaluation, Series
 from tandem.observe.series.thin import thin
 
-__all__ = ["QUANTITIES", "Quantity", "overlay_figure", "overlay_title"]
+__all__ = [
+    "QUANTITIES",
+    "Points",
+    "Quantity",
+    "curve_points",
+    "overlay_figure",
+    "overlay_title",
+    "short_name",
+]
 
 Numbers = NDArray[np.float64]
 Quantity = Literal["loss", "valid_loss", "bleu", "learning_rate", "gradient_norm", "throughput"]
@@ -31,7 +39,7 @@ LONGEST_NAME = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Points:
+class Points:
     """What a run has to show."""
 
     x: Numbers
@@ -60,16 +68,21 @@ def overlay_figure(named: Mapping[str, Series], *, quantity: str, against: str) 
     return curves(traces, x=axis(unit), y=axis(draw.title, **draw.axis))
 
 
+def curve_points(series: Series, quantity: Quantity, against: Against) -> Points | None:
+    """The curve of one run; None where its log does not tell."""
+    return _QUANTITIES[quantity].points(series, against)
+
+
 def overlay_title(quantity: str) -> str:
     """What is shown of the runs, as the title of a figure."""
     title = _QUANTITIES[quantity].title.partition(",")[0]
     return title[:1].upper() + title[1:]
 
 
-def _trace(name: str, points: _Points, *, scale: float, look: tuple[str, str]) -> Trace:
+def _trace(name: str, points: Points, *, scale: float, look: tuple[str, str]) -> Trace:
     colour, dash = look
     trace = line(
-        _short(name), points.x / scale, points.y, colour=colour, dash=dash, markers=points.is_measured
+        short_name(name), points.x / scale, points.y, colour=colour, dash=dash, markers=points.is_measured
     )
     # An interval belongs to one evaluation: where points had to be thinned out, none is shown.
     if points.reach is not None and len(points.x) <= MOST:
@@ -85,7 +98,7 @@ def _trace(name: str, points: _Points, *, scale: float, look: tuple[str, str]) -
     return trace
 
 
-def _short(name: str) -> str:
+def short_name(name: str) -> str:
     """The ends of a long name: runs of one series often differ in their last letters."""
     half = LONGEST_NAME // 2
     return name if len(name) <= LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
@@ -101,14 +114,14 @@ def _unit(against: Against, greatest: float) -> tuple[str, float]:
     return ("training time, min", 60.0) if greatest < HOURS_FROM_S else ("training time, h", 3600.0)
 
 
-def _of_steps(column: Callable[[Series], Numbers]) -> Callable[[Series, Against], _Points | None]:
-    def points(series: Series, against: Against) -> _Points | None:
+def _of_steps(column: Callable[[Series], Numbers]) -> Callable[[Series, Against], Points | None]:
+    def points(series: Series, against: Against) -> Points | None:
         x = step_places(series, against)
         if x is None:
             return None
         y = column(series)
         known = np.isfinite(y)
-        return _Points(x=x[known], y=y[known], is_measured=False)
+        return Points(x=x[known], y=y[known], is_measured=False)
 
     return points
 
@@ -123,7 +136,7 @@ def _gradient(series: Series) -> Numbers:
     return np.where(norm > 0, norm, np.nan)
 
 
-def _throughput(series: Series, against: Against) -> _Points | None:
+def _throughput(series: Series, against: Against) -> Points | None:
     steps, x = series.steps, step_places(series, against)
     known = (steps.target_tokens > 0) & (steps.duration_s > 0)
     if x is None or not known.any():
@@ -131,7 +144,7 @@ def _throughput(series: Series, against: Against) -> _Points | None:
     # Tokens and seconds are averaged apart: the mean of ratios would favour short steps.
     at, tokens = thin(x[known], steps.target_tokens[known].astype(np.float64), MOST)
     _, seconds = thin(x[known], steps.duration_s[known], MOST)
-    return _Points(x=at, y=tokens / seconds, is_measured=False)
+    return Points(x=at, y=tokens / seconds, is_measured=False)
 
 
 def _evaluated(
@@ -142,18 +155,18 @@ def _evaluated(
     return None if x is None or not kept else (kept, x, np.array([value(each) for each in kept]))
 
 
-def _valid_loss(series: Series, against: Against) -> _Points | None:
+def _valid_loss(series: Series, against: Against) -> Points | None:
     found = _evaluated(series, against, lambda each: each.valid_loss)
-    return None if found is None else _Points(x=found[1], y=found[2], is_measured=True)
+    return None if found is None else Points(x=found[1], y=found[2], is_measured=True)
 
 
-def _bleu(series: Series, against: Against) -> _Points | None:
+def _bleu(series: Series, against: Against) -> Points | None:
     found = _evaluated(series, against, lambda each: each.bleu)
     if found is None:
         return None
     kept, x, y = found
     low, high = (np.array([getattr(each, end) for each in kept]) for end in ("bleu_low", "bleu_high"))
-    return _Points(x=x, y=y, is_measured=True, reach=(y - low, high - y))
+    return Points(x=x, y=y, is_measured=True, reach=(y - low, high - y))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +174,7 @@ class _Drawn:
     """How a quantity is drawn."""
 
     title: str
-    points: Callable[[Series, Against], _Points | None]
+    points: Callable[[Series, Against], Points | None]
     axis: Mapping[str, JsonValue]
 
 
@@ -174,8 +187,6 @@ _QUANTITIES: Mapping[str, _Drawn] = {
         points=_of_steps(lambda series: series.steps.learning_rate),
         axis={"rangemode": "tozero", "exponentformat": "power"},
     ),
-    "gradient_norm": _Drawn(
-        title="length of the gradient", points=_of_steps(_gradient), axis={"type": "log"}
-    ),
+    "gradient_norm": _Drawn(title="gradient norm", points=_of_steps(_gradient), axis={"type": "log"}),
     "throughput": _Drawn(title="target tokens a second", points=_throughput, axis={"rangemode": "tozero"}),
 }

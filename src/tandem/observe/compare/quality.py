@@ -1,7 +1,7 @@
 """How well the models of runs translate: BLEU and loss on the valid text, at the best, at the end, at equal places."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite, sqrt
 
 import numpy as np
@@ -13,7 +13,17 @@ from tandem.observe.compare.comparable import (
     loss_objection,
     token_objection,
 )
-from tandem.observe.compare.judgement import Judgement, Outcome, Question, Value, judge, stretch, unjudged
+from tandem.observe.compare.judgement import (
+    CHANCE,
+    Judgement,
+    Outcome,
+    Question,
+    Value,
+    judge,
+    judged_runs,
+    stretch,
+    unjudged,
+)
 from tandem.observe.compare.place import AGAINST, Against, evaluation_places
 from tandem.observe.numbers import count, duration, short_count
 from tandem.observe.series.columns import Evaluation, Series
@@ -118,7 +128,7 @@ class _Score:
         return judge(question, values, self.tell)
 
     def judge_equal(self, against: Against) -> Judgement:
-        """At the last place that all runs have come to."""
+        """At the last place that all runs have come to which are judged."""
         question = self.question(f"{self.key}_equal_{against}", f"At equal {against}: {self.title}")
         curves = {name: self.found(name) for name in self.named}
         places = {
@@ -129,19 +139,31 @@ class _Score:
         known = {name: place for name, place in places.items() if place is not None}
         if len(known) < 2:
             return unjudged(question, "fewer than two runs tell where they were evaluated.")
-        if against == "tokens" and (told := self.token_objection(list(known))):
-            return unjudged(question, told)
-        end = self.common_end(known)
-        begin = max(float(place[0]) for place in known.values())
-        if end < begin:
-            return unjudged(question, f"they have no {_PLACES[against]} in common.")
+        tell = self.tell_by_tokens if against == "tokens" else self.tell
+        lasts = [self.at(name, curves[name][-1]) for name in known]
+        chosen = judged_runs(question, lasts, tell)
+        if len(chosen) < 2:
+            chosen = list(known)
+            if against == "tokens" and (told := self.token_objection(chosen)):
+                return unjudged(question, told)
+        end = self.common_end({name: known[name] for name in chosen})
+        if end < max(float(known[name][0]) for name in chosen):
+            who = "they" if len(chosen) == len(known) else ", ".join(chosen)
+            return unjudged(question, f"{who} have no {_PLACES[against]} in common.")
         question = self.question(question.key, f"{self.title} {_told(against, end)}")
-        values = [self.between(name, curves[name], place, end) for name, place in known.items()]
-        return judge(question, values, self.tell)
+        there = {name: place for name, place in known.items() if place[0] <= end <= place[-1]}
+        values = [self.between(name, curves[name], place, end) for name, place in there.items()]
+        absent = [self.at(name, curves[name][-1]) for name in known if name not in there]
+        return _with_absent(judge(question, values, tell), absent, tell)
 
-    def token_objection(self, names: list[str]) -> str:
+    def token_objection(self, names: Sequence[str]) -> str:
         first = self.named[names[0]]
         return next(filter(None, (token_objection(first, self.named[name]) for name in names[1:])), "")
+
+    def tell_by_tokens(self, one: Value, other: Value, chance: float) -> Outcome:
+        if told := self.token_objection((one.run, other.run)):
+            return Outcome(is_told=None, why=told)
+        return self.tell(one, other, chance)
 
     def common_end(self, known: Mapping[str, "np.typing.NDArray[np.float64]"]) -> float:
         """The last place at which all were evaluated; without such, the last that all have passed."""
@@ -207,6 +229,19 @@ class _Score:
         reach = sqrt(one.half**2 + other.half**2) * stretch(chance)
         why = f"Judged {self.ground}. {reason}".strip()
         return Outcome(is_told=abs(one.value - other.value) > reach, why=why)
+
+
+def _with_absent(
+    judgement: Judgement, absent: Sequence[Value], tell: Callable[[Value, Value, float], Outcome]
+) -> Judgement:
+    """With the reason for leaving out each run that never came to the place."""
+    held = [each for each in judgement.values if not each.is_broken and each.run not in judgement.left_out]
+    reasons = []
+    for value in absent:
+        outcomes = (tell(each, value, CHANCE) for each in held)
+        told = next((each.why for each in outcomes if each.is_told is None), "It was not evaluated there.")
+        reasons.append(f"{value.run} left out: {told}")
+    return replace(judgement, why=" ".join(filter(None, (judgement.why, *reasons))))
 
 
 _PLACES: Mapping[Against, str] = {"steps": "steps", "tokens": "target tokens", "time": "training time"}

@@ -1,4 +1,4 @@
-"""A comparison in the terminal: all answers in one table, why they are so, then what differs."""
+"""A comparison in the terminal: all answers in one table, why they are so, the curves, then what differs."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tandem.observe.compare.comparison import Comparison
+from tandem.observe.compare.curves import curve_lines
 from tandem.observe.compare.differences import UNKNOWN, Differences
 from tandem.observe.compare.judgement import Judgement, short
 from tandem.observe.visible import visible
@@ -37,6 +38,7 @@ def render_comparison(comparison: Comparison, console: Console) -> None:
         if judgement.question.is_of_recipes:
             _print_sentence(judgement, console)
     _print_reasons(of_runs, console)
+    _print_curves(comparison, console)
     for respect in comparison.differences:
         _print_differences(respect, names, console)
 
@@ -97,6 +99,15 @@ def _print_reasons(judgements: Iterable[Judgement], console: Console) -> None:
     for why, titles in reasons.items():
         _print(Text(visible("; ".join(titles)), "dim"), console)
         _print(Text(visible(why)), console, indent=INDENT)
+
+
+def _print_curves(comparison: Comparison, console: Console) -> None:
+    """Below one another on one axis, the value at the beginning and at the end of each beside it."""
+    lines = curve_lines(comparison.named, width=console.width, ascii_only=console.options.ascii_only)
+    for number, line in enumerate(lines):
+        if number == 0:
+            console.print()
+        console.print(line, no_wrap=True, crop=False)
 
 
 def _print_differences(respect: Differences, names: Sequence[str], console: Console) -> None:

@@ -26,6 +26,7 @@ from tandem.observe.dashboard.follower import Follower, Pace
 from tandem.observe.dashboard.guard import Guard, Token
 from tandem.observe.dashboard.packing import packed_json
 from tandem.observe.dashboard.priority import step_back
+from tandem.observe.dashboard.refusal import refuse
 from tandem.observe.dashboard.roster import Roster
 from tandem.observe.dashboard.stream import Stream
 from tandem.observe.figures import FIGURES
@@ -246,15 +247,15 @@ def _place(request: Request, name: str, default: float) -> float:
     return value
 
 
-async def _answer_refusal(_request: Request, error: Exception) -> Response:
+async def _answer_refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     sentence = error.detail if error.detail.endswith(".") else "There is nothing here: the page is at /."
-    return JSONResponse({"error": sentence}, status_code=error.status_code, headers=error.headers)
+    return refuse(request.headers, error.status_code, sentence, headers=error.headers)
 
 
-async def _answer_failure(_request: Request, error: Exception) -> Response:
+async def _answer_failure(request: Request, error: Exception) -> Response:
     sentence = f"The server failed at this request ({type(error).__name__}): please report it."
-    return JSONResponse({"error": sentence}, status_code=500)
+    return refuse(request.headers, 500, sentence)
 
 
 def build_app(dashboard: Dashboard, *, token: Token | None, is_local: bool) -> Starlette:

@@ -11,10 +11,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tandem.observe.dashboard.packing import VARY, accepts_packed, pack
+from tandem.observe.markup import joined, tag
 from tandem.observe.plotly_script import plotly_script
 from tandem.observe.stylesheet import STYLESHEET
+from tandem.observe.terms import EVALUATIONS, NUMBERS, terms_html
 from tandem.observe.verdicts import QUESTIONS
-from tandem.observe.verdicts.sections import section_html, section_id
+from tandem.observe.verdicts.sections import question_of, section_heading, section_html, section_id
 
 __all__ = ["page_routes", "prepare_script"]
 
@@ -37,6 +39,8 @@ def page_routes() -> list[Route]:
     made: dict[str, Callable[[], bytes]] = {name: partial(_read, name) for name in names}
     made |= {"plotly.js": _plotly, "stylesheet.css": STYLESHEET.encode}
     made |= {f"{section_id(each.key)}.html": partial(_section, each.key) for each in QUESTIONS}
+    made |= {"terms-numbers.html": terms_html(NUMBERS).encode}
+    made |= {"terms-evaluations.html": terms_html(EVALUATIONS).encode}
     pages = [Route(path, partial(_answer, name=INDEX, content=partial(_read, INDEX))) for path in PAGES]
     loaded = [
         Route(f"/assets/{name}", partial(_answer, name=name, content=content))
@@ -83,8 +87,9 @@ def _plotly() -> bytes:
 
 @cache
 def _section(key: str) -> bytes:
-    """A section of docs/verdicts.md, which a page shows below "What is this?"."""
-    return section_html(key).encode()
+    """A section of docs/verdicts.md with the question that it is about, which a page shows below "What is this?"."""
+    head = tag("header", section_heading(key, level=4), tag("p", question_of(key).about))
+    return joined((head, section_html(key))).encode()
 
 
 @cache

@@ -2,7 +2,6 @@
 
 import re
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from hmac import compare_digest
@@ -12,16 +11,17 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tandem.errors import TandemError
+from tandem.observe.dashboard.refusal import refuse
 
 __all__ = ["Guard", "Token", "read_token"]
 
 POLICY = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "
-    "object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -100,20 +100,23 @@ class Guard:
         await (refusal or self._app)(scope, receive, sealed)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        if scope["method"] not in {"GET", "HEAD"}:
-            return _refuse(405, "Everything here is only read: ask with GET.", {"Allow": "GET, HEAD"})
         headers = Headers(scope=scope)
+        if scope["method"] not in {"GET", "HEAD"}:
+            sentence = "Everything here is only read: ask with GET."
+            return refuse(headers, 405, sentence, headers={"Allow": "GET, HEAD"})
         if self._is_local and not _is_loopback_name(headers.get("host", "")):
-            return _refuse(
-                403, "This server answers to localhost only: bind it with --host to reach it by another name."
+            sentence = (
+                "This server answers to localhost only: bind it with --host to reach it by another name."
             )
+            return refuse(headers, 403, sentence)
         if self._token is None or scope["path"] == OPEN:
             return None
         return self._check(scope, headers, self._token)
 
     def _check(self, scope: Scope, headers: Headers, token: Token) -> Response | None:
         asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        given = [value for name, value in asked if name == "token"]
+        given = [value.strip() for name, value in asked if name == "token"]
+        rest = [pair for pair in asked if pair[0] != "token"]
         kind, _, bearer = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
             given.append(bearer.strip())
@@ -123,11 +126,10 @@ class Guard:
             sentence = (
                 "A token is needed: open the address that was printed at the start, which ends in ?token=."
             )
-            return _refuse(401, sentence, {"WWW-Authenticate": "Bearer"})
+            return refuse(headers, 401, sentence, headers={"WWW-Authenticate": "Bearer"}, kept=rest)
         if not token.fits(given[0]):
-            return _refuse(403, "This token is not the one of this server.")
-        if any(name == "token" for name, _ in asked):
-            rest = [pair for pair in asked if pair[0] != "token"]
+            return refuse(headers, 403, "This token is not the one of this server.", kept=rest)
+        if len(rest) < len(asked):
             return _admit(scope, rest, cookie=(token.cookie, given[0]))
         return None
 
@@ -147,10 +149,6 @@ def _cookie(headers: Headers, name: str) -> str:
     except CookieError:
         return ""
     return found.value if found is not None else ""
-
-
-def _refuse(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Response:
-    return JSONResponse({"error": sentence}, status_code=status, headers=dict(headers or {}))
 
 
 def _is_changing(path: str) -> bool:

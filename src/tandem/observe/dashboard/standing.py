@@ -68,7 +68,8 @@ def state_note(state: WatchState, seen: Seen) -> dict[str, JsonValue]:
         "numbers": [{"name": name, "value": value} for name, value in numbers_of(state).items()],
         "step": state.step,
         "last_time_ns": state.last_time_ns,
-        "hosts": [_host(host, seen) for host in state.hosts.values()],
+        "is_over": life == "over",
+        "hosts": [_host(host, state, seen, life) for host in state.hosts.values()],
         "evaluations": [_evaluation(each) for each in list(state.evaluations)[-SHOWN_EVALUATIONS:]],
         "samples": [
             {
@@ -184,19 +185,24 @@ def _evaluation(each: Evaluation) -> JsonValue:
     }
 
 
-def _host(host: WatchedHost, seen: Seen) -> JsonValue:
+def _host(host: WatchedHost, state: WatchState, seen: Seen, life: Life) -> JsonValue:
     """The latest sample in short; shares from 0 to 1, and null where a value is not known.
 
-    Where the sample is too old to tell what the host does now, its age and no values.
+    Where the sample is too old to tell what the host does now, its age and no values; of a run that is over, the
+    last sample, and its age at the end where it was old by then.
     """
-    described, last, age_s = host.described, host.last, host.age_s(seen.now_ns)
-    known = {"name": visible(host.name), "time_ns": None if last is None else last.time_ns}
-    if last is None or age_s is not None:
-        beats_s = None if age_s is None else age_s // BEAT_S * BEAT_S
-        return {**known, "age_s": beats_s, "cpu": None, "memory": None, "gpus": [], "nics": []}
+    is_over = life == "over"
+    described, last = host.described, host.last
+    age_s = host.age_s(state.last_time_ns if is_over else seen.now_ns)
+    known: dict[str, JsonValue] = {
+        "name": visible(host.name),
+        "time_ns": None if last is None else last.time_ns,
+        "age_s": None if age_s is None else age_s // BEAT_S * BEAT_S,
+    }
+    if last is None or (age_s is not None and not is_over):
+        return {**known, "cpu": None, "memory": None, "gpus": [], "nics": []}
     return {
         **known,
-        "age_s": None,
         "cpu": _number(last.cpu),
         "memory": _part(last.memory_bytes, described.memory_bytes),
         "gpus": [

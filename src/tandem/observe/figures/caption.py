@@ -15,7 +15,7 @@ class Caption:
     missing: str
     """What was not measured, where there is no figure."""
     section: str
-    """Name of the section of docs/verdicts.md that says what is concluded from it."""
+    """Name of the section of docs/verdicts.md that says what is concluded from it; may be empty."""
 
 
 CAPTIONS: Mapping[str, Caption] = {
@@ -49,7 +49,7 @@ CAPTIONS: Mapping[str, Caption] = {
         meaning="The length of all gradients together, before clipping, on a scale of powers of ten. Single peaks are "
         "usual; a curve that climbs for long comes before a run that diverges.",
         missing="No gradient norm was logged.",
-        section="trained",
+        section="",
     ),
     "throughput": Caption(
         title="Speed",
@@ -94,7 +94,7 @@ CAPTIONS: Mapping[str, Caption] = {
         title="Processor and memory of every host",
         meaning="Share of all cores that was busy, and of memory in use without caches.",
         missing="No host was sampled.",
-        section="gpus",
+        section="",
     ),
     "step_times": Caption(
         title="Duration of a step",

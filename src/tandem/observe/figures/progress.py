@@ -51,7 +51,7 @@ def gradient_norm_figure(series: Series) -> Figure | None:
     wide = float(np.nanmax(norm)) >= WIDE * float(np.nanmin(norm))
     # Labels at 1, 2 and 5 alone: others of a wide range would stand on one another.
     ticks: dict[str, JsonValue] = {"dtick": "D2"} if wide else {}
-    return curves(traces, x=axis("step"), y=axis("gradient norm", type="log", **ticks))
+    return curves(traces, x=axis("step"), y=axis("gradient norm", type="log", tickformat="~g", **ticks))
 
 
 def throughput_figure(series: Series) -> Figure | None:

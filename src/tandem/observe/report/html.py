@@ -13,7 +13,8 @@ from tandem.observe.report.gather import Report
 from tandem.observe.report.particulars import recipe_section, translations_section
 from tandem.observe.report.quantity import evidence_text
 from tandem.observe.tabular import Table, table_grid, table_section
-from tandem.observe.verdicts.sections import section_html, section_id
+from tandem.observe.terms import EVALUATIONS, terms_html
+from tandem.observe.verdicts.sections import section_heading, section_html, section_id
 
 __all__ = ["report_page"]
 
@@ -48,7 +49,7 @@ def _body(report: Report) -> Html:
             header,
             tag("main", *(_answer(finding, report) for finding in report.findings)),
             _figures("Curves", "curves", CURVES, report),
-            table_section(summary.evaluations_table(series)) if series.evaluations else Html(""),
+            _evaluations(report) if series.evaluations else Html(""),
             _figures("The step", "step", STEPS, report),
             _figures("Hosts on one time axis", "hosts", TIMELINES, report),
             translations_section(series),
@@ -127,9 +128,10 @@ def _judging(finding: Finding) -> Html:
     if not finding.section:
         return Html("")
     summary = tag("summary", "How it is judged")
-    return tag(
-        "details", summary, section_html(finding.section), id=section_id(finding.section), class_="what"
-    )
+    # Who comes here from a figure elsewhere has not seen the question.
+    heading = section_heading(finding.section, level=3)
+    section = section_html(finding.section)
+    return tag("details", summary, heading, section, id=section_id(finding.section), class_="what")
 
 
 def _evidence(finding: Finding) -> Html:
@@ -148,6 +150,13 @@ def _fact(evidence: Evidence) -> Html:
         tag("dd", evidence_text(evidence)),
         tag("dd", evidence.definition),
     )
+
+
+def _evaluations(report: Report) -> Html:
+    table = summary.evaluations_table(report.series)
+    meanings = {name: text for name, text in EVALUATIONS.items() if name in {"BLEU", *table.columns}}
+    about = tag("details", tag("summary", "What is this?"), terms_html(meanings), class_="what")
+    return table_section(table, about=about)
 
 
 def _figures(title: str, key: str, names: tuple[str, ...], report: Report) -> Html:
@@ -186,7 +195,7 @@ def _figure(name: str, report: Report) -> Html:
 def _more(name: str, report: Report) -> Html:
     """Where the page says what is concluded from a figure."""
     section = CAPTIONS[name].section
-    about = next((each for each in report.findings if each.section == section), None)
+    about = next((each for each in report.findings if section and each.section == section), None)
     if about is None:
         return Html("")
     place = tag("a", f"{about.number}. {about.question}", href=f"#{section_id(section)}")

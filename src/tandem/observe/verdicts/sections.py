@@ -5,10 +5,17 @@ from importlib.resources import files
 
 from tandem.errors import TandemError
 from tandem.observe.finding import Question
-from tandem.observe.markup import Html
+from tandem.observe.markup import Html, tag
 from tandem.observe.verdicts import QUESTIONS
 
-__all__ = ["question_of", "section_html", "section_id", "section_text", "sections_markdown"]
+__all__ = [
+    "question_of",
+    "section_heading",
+    "section_html",
+    "section_id",
+    "section_text",
+    "sections_markdown",
+]
 
 TEXTS = "explained"
 
@@ -40,6 +47,13 @@ def section_html(key: str) -> Html:
     from markdown_it import MarkdownIt  # noqa: PLC0415 - only pages need it
 
     return Html(MarkdownIt("commonmark", {"html": False}).render(section_text(key)))
+
+
+def section_heading(key: str, *, level: int) -> Html:
+    """Which question a section belongs to, and where it is written."""
+    question = question_of(key)
+    place = tag("span", "(docs/verdicts.md)", class_="note")
+    return tag(f"h{level}", f"{question.number}. {question.question} ", place)
 
 
 def sections_markdown() -> str:

@@ -69,13 +69,13 @@ class Screen:
 
     def _parts(self, width: int, *, ascii_only: bool) -> list[RenderableType]:
         state = self.state
+        life = life_of(state, folder=self.folder, now_ns=self.now_ns)
         hosts = HostRows(
-            hosts=[] if state.ended else list(state.hosts.values()),
+            hosts=[] if state.ended or life == "over" else list(state.hosts.values()),
             width=width,
             now_ns=self.now_ns,
             ascii_only=ascii_only,
         )
-        life = life_of(state, folder=self.folder, now_ns=self.now_ns)
         plan = _plan(state, hosts, rows=self.rows, width=width)
         parts: list[RenderableType] = [
             _title(state, life, self.now_ns, width=width),

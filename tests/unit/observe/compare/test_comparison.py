@@ -35,6 +35,29 @@ def test_runs_are_called_after_their_folders_and_numbered_where_alike(tmp_path: 
     assert list(name_runs(paths)) == ["run", "run-2", "other"]
 
 
+def test_a_run_that_is_named_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "run")
+    for other in (tmp_path / "run", tmp_path / "run" / ".." / "run", tmp_path / "link"):
+        with pytest.raises(TandemError, match="is named twice: name each run once"):
+            name_runs([tmp_path / "run", other])
+
+
+def test_where_nothing_differs_the_contents_say_none(compared: Comparison) -> None:
+    contents = comparison_page(compared).decode().partition("<nav")[2].partition("</nav>")[0]
+    told = re.findall(r'What differs: \w+</span><span class="glance">([^<]*)<', contents)
+    assert told == [str(len(each.rows)) if each.rows else "none" for each in compared.differences]
+    assert "none" in told
+
+
+def test_the_terminal_has_curves_in_its_width_and_without_colour_in_a_file(compared: Comparison) -> None:
+    text = printed(compared)
+    assert "against steps, 0 to 1,000" in text
+    assert "█" in text.partition("BLEU on the valid text")[2]
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
 def test_one_run_cannot_be_compared() -> None:
     with pytest.raises(TandemError, match="at least two"):
         compare_runs({"a": build_run()})

@@ -185,6 +185,34 @@ def test_runs_that_were_never_at_the_same_place_are_not_compared_there() -> None
     assert judged(build_run(), late)["bleu_equal_steps"].verdict == "cannot tell"
 
 
+def test_a_run_that_is_left_out_does_not_choose_the_place() -> None:
+    other = build_run(seed=3, evaluated={"sentences": 2999, "valid_tokens": 70_000})
+    late = replace(
+        other, evaluations=tuple(replace(each, step=each.step + 5000) for each in other.evaluations)
+    )
+    found = judged(build_run(), build_run(bleu=22.0, loss=2.4, seed=2), late)
+    for key in ("bleu_equal_steps", "valid_loss_equal_steps"):
+        assert (found[key].verdict, found[key].better) == ("better", "a")
+        assert "1,000" in found[key].question.title
+        assert "c left out: " in found[key].why
+    short = replace(other, evaluations=other.evaluations[:1])
+    assert "1,000" in judged(build_run(), build_run(seed=2), short)["bleu_equal_steps"].question.title
+
+
+def test_a_run_with_other_tokens_does_not_keep_the_others_from_equal_tokens() -> None:
+    found = judged(build_run(bleu=40.0), build_run(seed=2), build_run(seed=3, card=OTHER_PIECES))
+    assert (found["bleu_equal_tokens"].verdict, found["bleu_equal_tokens"].better) == ("better", "a")
+    assert found["bleu_equal_tokens"].left_out == ("c",)
+    assert found["bleu_equal_steps"].left_out == ()
+
+
+def test_runs_that_are_judged_and_were_never_at_the_same_place_are_named() -> None:
+    late = build_run(seed=2)
+    late = replace(late, evaluations=tuple(replace(each, step=each.step + 5000) for each in late.evaluations))
+    other = build_run(seed=3, bleu=9.0, evaluated={"sentences": 2999})
+    assert "a, b have no steps in common" in judged(build_run(), late, other)["bleu_equal_steps"].answer
+
+
 def test_the_loss_of_a_sure_model_is_less_sure_than_it_is_low() -> None:
     found = judged(build_run(loss=0.2), build_run(loss=0.2, seed=2))["valid_loss_last"].values[0]
     assert found.half > 1.96 * 2 * 0.2 / 80_000**0.5

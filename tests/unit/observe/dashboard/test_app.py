@@ -4,6 +4,7 @@ import re
 import shutil
 import socket
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from tandem.observe.series.columns import Series
 from tandem.observe.series.live import LiveSeries
 from tandem.observe.verdicts import QUESTIONS
 from tandem.observe.verdicts.sections import section_html
+from tandem.observe.watch.progress import numbers_of
+from tandem.observe.watch.state import WatchState
 from tandem.runlog.event import RunFinished, WorkersLost
 
 
@@ -63,8 +66,30 @@ def test_every_section_of_the_help_can_be_opened(served: Served) -> None:
     for question in QUESTIONS:
         section = served.client.get(f"/assets/section-{question.key}.html")
         assert section.status_code == 200
-        assert section.text == section_html(question.key)
+        assert f"<h4>{question.number}. {escape(question.question)} " in section.text
+        assert "(docs/verdicts.md)" in section.text
+        assert section.text.endswith(section_html(question.key))
     assert len({served.client.get(f"/assets/section-{each.key}.html").text for each in QUESTIONS}) == 11
+
+
+def test_every_tile_and_every_column_of_the_evaluations_is_explained(served: Served) -> None:
+    tiles = served.client.get("/assets/terms-numbers.html").text
+    assert re.findall("<b>(.*?)</b>", tiles) == list(numbers_of(WatchState()))
+    columns = served.client.get("/assets/terms-evaluations.html").text
+    table = served.client.get("/assets/tables.js").text
+    assert all(f'"{name}"' in table for name in re.findall("<b>(.*?)</b>", columns))
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "/api/runs/%3Cb%3E/stream", "/assets/nothing.js"])
+def test_a_browser_at_a_wrong_address_gets_a_page_and_a_program_json(served: Served, path: str) -> None:
+    page = served.client.get(path, headers={"Accept": "text/html;q=0.9, */*;q=0.8"})
+    assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert '<a href="/">To the runs</a>' in page.text
+    assert "<b>" not in page.text
+    for accepted in ("*/*", "application/json", "text/event-stream", ""):
+        told = served.client.get(path, headers={"Accept": accepted})
+        assert (told.status_code, list(told.json())) == (404, ["error"])
+        assert told.headers["content-security-policy"] == page.headers["content-security-policy"]
 
 
 def test_every_answer_has_the_headers_that_browsers_heed(served: Served) -> None:

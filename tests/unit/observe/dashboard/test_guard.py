@@ -11,6 +11,7 @@ from tandem.errors import TandemError
 from tandem.observe.dashboard.guard import Token, read_token
 
 TOKEN = "correct-horse-battery"
+BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +65,45 @@ def test_the_token_in_an_address_becomes_a_cookie_and_leaves_the_address(closed:
 def test_the_way_back_never_leads_to_another_host(closed: Served) -> None:
     answer = httpx.get(f"{closed.client.base_url}//evil.example/?token={TOKEN}", timeout=DEADLINE_S)
     assert (answer.status_code, answer.headers["location"]) == (303, "/evil.example/")
+
+
+def seen(closed: Served, path: str) -> httpx.Response:
+    """As a browser asks for it."""
+    return httpx.get(f"{closed.client.base_url}{path}", headers=BROWSER, timeout=DEADLINE_S)
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "sentence"),
+    [("/", 401, "A token is needed"), ("/?token=x", 403, "not the one of this server")],
+)
+def test_a_browser_is_asked_for_the_token_by_a_page(
+    closed: Served, path: str, status: int, sentence: str
+) -> None:
+    answer, told = seen(closed, path), closed.client.get(path)
+    assert (answer.status_code, told.status_code) == (status, status)
+    assert answer.headers["content-type"].startswith("text/html")
+    assert sentence in answer.text
+    assert 'name="token"' in answer.text
+    assert told.headers["content-type"] == "application/json"
+    for name in ("content-security-policy", "x-content-type-options", "referrer-policy", "cache-control"):
+        assert answer.headers[name] == told.headers[name]
+    assert (answer.headers["vary"], told.headers["vary"]) == ("Accept", "Accept")
+
+
+def test_the_page_for_the_token_keeps_the_address_and_echoes_nothing_as_markup(closed: Served) -> None:
+    page = seen(closed, "/compare?runs=a%2Cb&%22%3E%3Cb%3E=%22%3E%3Cscript%3E&token=%3Ci%3E").text
+    assert '<input type="hidden" name="runs" value="a,b">' in page
+    assert "<script>" not in page
+    assert "<b>" not in page
+    assert "<i>" not in page
+    assert "&lt;i&gt;" not in page
+    assert "action=" not in seen(closed, "//evil.example/").text
+    assert "evil.example" not in seen(closed, "//evil.example/").text
+
+
+def test_a_token_that_was_pasted_with_spaces_fits(closed: Served) -> None:
+    answer = seen(closed, f"/?token=+{TOKEN}+")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
 
 
 @pytest.mark.parametrize(

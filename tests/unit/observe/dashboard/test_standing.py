@@ -261,6 +261,17 @@ def test_a_host_that_was_not_sampled_lately_has_an_age_and_no_values(run: Path) 
     }
 
 
+def test_of_a_run_that_is_over_the_hosts_are_told_as_they_were_at_its_end(run: Path) -> None:
+    state = state_after([*sampling("h1", seconds=60), *sampling("gone", seconds=3)])
+    teller = Teller(start_ns=state.hosts["h1"].moments[-1].time_ns)
+    state.apply(teller.tell(RunFinished(reason="completed"), rank=None))
+    note = note_of(state, run, after_s=9_999)
+    (kept, gone) = note["hosts"]
+    assert note["is_over"]
+    assert (kept["age_s"], len(kept["gpus"]), len(kept["nics"])) == (None, 4, 2)
+    assert (gone["age_s"], len(gone["gpus"])) == (55, 4)
+
+
 def test_a_line_of_a_list_has_the_best_scores(run: Path) -> None:
     state = state_after(training(Teller(), steps=400))
     note = summary_note(state, Seen(key="demo", run=run, now_ns=state.last_time_ns))

@@ -152,7 +152,16 @@ def test_every_question_says_what_it_means_and_how_it_is_judged() -> None:
         answer = page.partition(f'<section id="{question.key}"')[2].partition("</section>")[0]
         assert f"<summary>What is this?</summary><p>{escape(question.about)} <a" in answer
         assert f'<details id="section-{question.key}"' in answer
-        assert section_html(question.key) in answer
+        heading = f"<h3>{question.number}. {escape(question.question)} "
+        assert heading in answer
+        assert section_html(question.key) in answer.partition(heading)[2]
+
+
+def test_the_columns_of_the_evaluations_are_explained() -> None:
+    page = page_of(gather_report(build_run()))
+    table = page.partition("<h2>Evaluations</h2>")[2].partition("</section>")[0]
+    explained = re.findall("<li><b>(.*?)</b>: ", table.partition("</details>")[0])
+    assert explained == ["valid loss", "probe loss", "BLEU", "chrF"]
 
 
 def test_every_link_has_its_place() -> None:
@@ -164,9 +173,12 @@ def test_every_link_has_its_place() -> None:
 
 def test_every_figure_leads_to_what_is_concluded_from_it() -> None:
     page = page_of(gather_report(build_run()))
-    shown = re.findall(r'data-figure="([a-z_]+)-data".*?href="#section-([a-z_]+)"', page, flags=re.DOTALL)
-    assert {name for name, _ in shown} == set(FIGURES)
-    assert all(CAPTIONS[name].section == section for name, section in shown)
+    _, *boxes = page.split('data-figure="')
+    shown = {box.partition("-data")[0]: box.partition("</figure>")[0] for box in boxes}
+    assert shown.keys() == FIGURES.keys()
+    for name, box in shown.items():
+        led = re.findall(r'href="#section-([a-z_]+)"', box)
+        assert led == [section for section in [CAPTIONS[name].section] if section]
 
 
 def test_a_figure_leads_nowhere_where_nothing_is_said_of_it() -> None:

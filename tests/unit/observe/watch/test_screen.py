@@ -11,7 +11,7 @@ from tests.unit.observe.watch.host_story import sampling
 from tandem.observe.watch.screen import Screen
 from tandem.observe.watch.state import WatchState
 from tandem.observe.watch.troubles import Troubles
-from tandem.runlog.event import SampleTranslated, StageStarted, WorkersLost
+from tandem.runlog.event import RunFinished, SampleTranslated, StageStarted, WorkersLost
 
 SCREENS = Path(__file__).with_name("screens")
 NANO = 1_000_000_000
@@ -153,6 +153,11 @@ def test_hosts_that_have_no_row_are_counted(state: WatchState) -> None:
 def test_a_finished_run_shows_no_hosts(state: WatchState) -> None:
     with_hosts(state, "h1").apply(Teller(state.last_time_ns).tell(finished(1000)))
     assert "GPUs" not in drawn(state)
+
+
+def test_a_run_that_ended_without_a_reason_shows_no_hosts(state: WatchState) -> None:
+    with_hosts(state, "h1").apply(Teller(state.last_time_ns).tell(RunFinished(reason=""), rank=None))
+    assert "no sample" not in drawn(state, later_s=600)
 
 
 def test_the_status_is_seen_however_long_the_name_of_the_run(state: WatchState) -> None:

@@ -13,7 +13,7 @@ class Answer {
   #chart = null;
   #head = {};
   #rests = make("div");
-  #help = new Help();
+  #help = new Help({ isHeaded: false });
 
   constructor(board) {
     this.#board = board;

@@ -7,7 +7,7 @@ const AGAIN_MS = 5000;
 const HEIGHT = 460;
 const QUANTITIES = {
   loss: "training loss", valid_loss: "valid loss", bleu: "BLEU", learning_rate: "learning rate",
-  gradient_norm: "length of the gradient", throughput: "target tokens a second",
+  gradient_norm: "gradient norm", throughput: "target tokens a second",
 };
 const AGAINST = { steps: "steps", tokens: "target tokens", time: "time" };
 

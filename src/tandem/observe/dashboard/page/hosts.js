@@ -1,9 +1,10 @@
-// What the hosts do now: one line for all, that opens to a line each, that opens to every device.
+// What the hosts do now, or did when the run ended: one line for all, that opens to a line each, that opens to every device.
 
 import { duration, make, percent, say } from "./element.js";
 
 const FEW = 4;
-const known = (value, text) => (value === null || value === undefined ? [] : [text(value)]);
+const isKnown = (value) => value !== null && value !== undefined;
+const known = (value, text) => (isKnown(value) ? [text(value)] : []);
 const rate = (bytes) => `${(bytes / 1e6).toFixed(1)} MB/s`;
 const carried = (nic) => (nic.sent_bytes_per_s ?? 0) + (nic.received_bytes_per_s ?? 0);
 
@@ -11,7 +12,7 @@ const hundredth = (share) => Math.floor(100 * share);
 const whole = (value) => value.toFixed(0);
 
 function range(values, text, unit) {
-  const told = values.filter((value) => value !== null && value !== undefined);
+  const told = values.filter(isKnown);
   if (!told.length) return [];
   const [low, high] = [Math.min(...told), Math.max(...told)].map(text);
   return [`${low === high ? high : `${low}–${high}`}${unit}`];
@@ -59,16 +60,17 @@ class Host {
     this.element.addEventListener("toggle", () => this.#unfold());
   }
 
-  take(host) {
+  take(host, isOver) {
     this.#host = host;
     const { name, age_s, cpu, memory, gpus, nics } = host;
-    const isOld = age_s !== null && age_s !== undefined;
+    const isOld = isKnown(age_s), isSilent = isOld && !isOver;
     const work = [...known(cpu, (share) => `${percent(share)} busy`), ...known(memory, (share) => `memory ${percent(share)}`)];
     this.element.classList.toggle("stale", isOld);
     say(this.#head.name, name);
-    say(this.#head.cpu, isOld ? `no sample for ${duration(age_s)}` : work.join(" · "));
-    say(this.#head.gpus, isOld ? "" : gpuLine(gpus));
-    say(this.#head.nics, isOld ? "" : busiest(nics));
+    const when = isOld && isOver ? `${duration(age_s)} before the end: ` : "";
+    say(this.#head.cpu, isSilent ? `no sample for ${duration(age_s)}` : when + work.join(" · "));
+    say(this.#head.gpus, isSilent ? "" : gpuLine(gpus));
+    say(this.#head.nics, isSilent ? "" : busiest(nics));
     this.#unfold();
   }
 
@@ -83,14 +85,15 @@ class Host {
 }
 
 // All hosts in a line, from the lowest to the highest.
-function allWords(hosts) {
+function allWords(hosts, isOver) {
   if (!hosts.length) return "No host has been sampled yet.";
-  const heard = hosts.filter(({ age_s }) => age_s === null || age_s === undefined);
+  const heard = hosts.filter(({ age_s }) => !isKnown(age_s));
   const missing = hosts.length - heard.length;
+  const warning = isOver ? `${missing} not sampled any more` : `⚠ ${missing} without a recent sample`;
   const work = range(heard.map(({ cpu }) => cpu), hundredth, " % busy").map((text) => `processors ${text}`);
   const gpus = heard.flatMap((host) => host.gpus);
   return [
-    `${hosts.length} ${hosts.length > 1 ? "hosts" : "host"}`, ...(missing ? [`⚠ ${missing} without a recent sample`] : []),
+    `${hosts.length} ${hosts.length > 1 ? "hosts" : "host"}`, ...(missing ? [warning] : []),
     ...work, ...(gpus.length ? [gpuLine(gpus)] : []),
   ].join(" · ");
 }
@@ -98,17 +101,19 @@ function allWords(hosts) {
 export class Hosts {
   element;
   #held = new Map();
+  #when = make("b");
   #all = make("span");
   #lines = make("div", { class: "hosts" });
 
   constructor() {
-    this.element = make("details", { class: "now" }, make("summary", {}, make("b", {}, "Now"), " ", this.#all), this.#lines);
+    this.element = make("details", { class: "now" }, make("summary", {}, this.#when, " ", this.#all), this.#lines);
   }
 
-  take(hosts) {
+  take(hosts, { isOver }) {
+    say(this.#when, isOver ? "At the end" : "Now");
     // Few are seen at once; of many, who wants to see them opens them.
     if (!this.#held.size && hosts.length && hosts.length <= FEW) this.element.open = true;
-    say(this.#all, allWords(hosts));
+    say(this.#all, allWords(hosts, isOver));
     const names = new Set(hosts.map(({ name }) => name));
     for (const [name, host] of this.#held) {
       if (names.has(name)) continue;
@@ -120,7 +125,7 @@ export class Hosts {
         this.#held.set(host.name, new Host());
         this.#lines.append(this.#held.get(host.name).element);
       }
-      this.#held.get(host.name).take(host);
+      this.#held.get(host.name).take(host, isOver);
     }
   }
 }

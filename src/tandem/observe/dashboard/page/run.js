@@ -3,6 +3,7 @@
 import { Answers } from "./answers.js";
 import { at, clock, doing, duration, make, milliseconds, paintStatus, percent, say } from "./element.js";
 import { Board, loadPlotly } from "./figures.js";
+import { explained } from "./help.js";
 import { Hosts } from "./hosts.js";
 import { Journal } from "./journal.js";
 import { Stream } from "./stream.js";
@@ -78,7 +79,7 @@ export class RunView {
     const together = (...content) => make("div", {}, ...content);
     const { evaluations, hosts, samples } = this.#parts;
     new Tabs(at("tabs"), at("panels"), [
-      ["learning", "Learning", make("div", { class: "charts" }, grid("learning"), section("Evaluations", evaluations.element), section("Latest translations", samples.element))],
+      ["learning", "Learning", make("div", { class: "charts" }, grid("learning"), section("Evaluations", evaluations.element, explained("evaluations")), section("Latest translations", samples.element))],
       ["step", "The step", grid("step")],
       ["hosts", "Hosts", together(hosts.element, grid("hosts"))],
       ["data", "Data & checkpoints", grid("data")],
@@ -103,7 +104,7 @@ export class RunView {
   // What the run before has left in the header.
   #clear() {
     for (const id of ["name", "equipment", "way"]) say(at(id), "");
-    for (const id of ["numbers", "troubles"]) at(id).replaceChildren();
+    for (const id of ["numbers", "numbers-help", "troubles"]) at(id).replaceChildren();
     for (const id of ["progress", "reading", "connection"]) at(id).hidden = true;
     at("status").removeAttribute("data-doing");
     for (const part of at("status").children) say(part, "");
@@ -158,7 +159,7 @@ export class RunView {
     at("reading").hidden = state.reading >= 1;
     say(at("reading"), `Reading the log: ${percent(state.reading)}. What is shown is of the part that has been read.`);
     this.#parts.evaluations.take(state.evaluations);
-    this.#parts.hosts.take(state.hosts);
+    this.#parts.hosts.take(state.hosts, { isOver: state.is_over });
     this.#parts.samples.take(state.samples);
   }
 
@@ -215,6 +216,7 @@ export class RunView {
 
   #showNumbers(numbers) {
     const box = at("numbers");
+    if (!at("numbers-help").children.length) at("numbers-help").append(explained("numbers"));
     if (box.children.length !== numbers.length)
       box.replaceChildren(...numbers.map(() => make("div", {}, make("dt"), make("dd"))));
     numbers.forEach(({ name, value }, place) => {
