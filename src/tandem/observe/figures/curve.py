@@ -18,11 +18,27 @@ Column: TypeAlias = NDArray[Any]
 MOST = 600
 """Points of a line: a screen shows no more."""
 HEIGHT = 300
+EXACT_POWER = 22
+"""Powers of ten up to this are doubles without rounding."""
 
 
 def values(column: Column, digits: int = 5) -> list[JsonValue]:
-    """Numbers for plotly; what is not a number leaves a gap."""
-    return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in column.tolist()]
+    """Numbers for plotly with so many digits that count; what is not a number leaves a gap."""
+    numbers = np.asarray(column, np.float64)
+    known = np.isfinite(numbers)
+    rest = np.where(known & (numbers != 0), numbers, 1.0)
+    power = digits - 1 - np.floor(np.log10(np.abs(rest)))
+    is_far = np.abs(power) > EXACT_POWER
+    rest, power = np.where(is_far, 1.0, rest), np.where(is_far, 0.0, power)
+    # A whole number over or times a power of ten is the double next to that decimal: it is written in few digits.
+    scale = 10.0 ** np.abs(power)
+    rounded = np.where(power >= 0, np.rint(rest * scale) / scale, np.rint(rest / scale) * scale)
+    told: list[JsonValue] = np.where(numbers == 0, 0.0, rounded).tolist()
+    for place in np.flatnonzero(is_far).tolist():
+        told[place] = float(f"{numbers[place]:.{digits}g}")
+    for place in np.flatnonzero(~known).tolist():
+        told[place] = None
+    return told
 
 
 def line(
