@@ -137,11 +137,11 @@ def _looking(server: Served) -> Iterator[None]:
 
 
 def _look(server: Served, over: threading.Event) -> None:
-    """Take what a page takes."""
+    """Take what a page takes; what a browser makes of it is done elsewhere."""
     with httpx.stream(
         "GET", f"{server.address}/api/runs/run/stream?figures={_FIGURES}", timeout=60
     ) as answer:
-        for _ in answer.iter_lines():
+        for _ in answer.iter_raw():
             if over.is_set():
                 return
 

@@ -42,6 +42,8 @@ class Pace:
     """Between two drawings."""
     rest: float = 30.0
     """Seconds of rest for a second of a processor: about 3 % of one core."""
+    answers_s: float = 5.0
+    """Between two judgements, which cost more than all figures and change less."""
     linger_s: float = 5.0
     """For a page that comes back with other wishes, after the last one has left."""
     forget_s: float = 600.0
@@ -69,7 +71,7 @@ class Follower:
         self._series: Series | None = None
         self._series_share = self._read_share = 0.0
         self._is_behind = self._is_short = False
-        self._due = self._list_due = 0.0
+        self._due = self._list_due = self._answers_due = 0.0
         self._listing = threading.Lock()
         self._listed: dict[str, JsonValue] | None = None
 
@@ -220,8 +222,9 @@ class Follower:
             self._drawing.take(series)
         self._drawing.draw(is_over=lambda: not self._goes_on())
         # An answer from a part of the log could be wrong.
-        if not self._is_behind:
+        if not self._is_behind and time.monotonic() >= self._answers_due:
             self._drawing.judge()
+            self._answers_due = time.monotonic() + self._pace.answers_s
 
     def _open(self) -> None:
         """Follow where the run stands and no more: nobody looks."""

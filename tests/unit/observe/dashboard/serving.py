@@ -22,7 +22,7 @@ from tandem.runlog.event import RunStarted
 DEADLINE_S = 60.0
 """For conditions that come true at once where nothing is wrong."""
 EVALUATION_S = 10.0
-QUICK = Pace(beat_s=0.02, least_s=0.02, rest=1.0, linger_s=0.05)
+QUICK = Pace(beat_s=0.02, least_s=0.02, rest=1.0, answers_s=0.02, linger_s=0.05)
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

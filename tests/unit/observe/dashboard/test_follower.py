@@ -18,7 +18,7 @@ from tandem.observe.series.columns import Series
 from tandem.observe.series.live import LiveSeries
 from tandem.observe.watch.state import WatchState
 
-SLICED = Pace(beat_s=0.02, least_s=0.02, rest=1.0, linger_s=0.05, slice_bytes=2_000)
+SLICED = Pace(beat_s=0.02, least_s=0.02, rest=1.0, answers_s=0.02, linger_s=0.05, slice_bytes=2_000)
 
 
 @pytest.fixture
