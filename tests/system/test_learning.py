@@ -67,7 +67,7 @@ def test_bleu_is_the_same_in_training_translated_and_served_and_nearly_so_export
             tandem("score", str(tmp_path / way), "--ref", str(tmp_path / "references"), "--json")
         )
         assert bleu_of(told) == pytest.approx(trained, abs=MOST_APART), way
-    # CTranslate2 follows more hypotheses, and so finds a better one now and then where a model has learned little.
+    # CTranslate2's beam is another one, and where a model has learned little it finds something else now and then.
     tandem("export", run, exported, "--to", "ctranslate2")
     found = tandem("translate", exported, given=sources).splitlines()
     pairs = zip(found, ways["translated"].splitlines(), strict=True)
