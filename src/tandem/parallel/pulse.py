@@ -21,8 +21,8 @@ VERSION = 1
 # Version, waiting or not, sequence; step, begun, done; last change, seconds waited; collective; sequence again.
 _FORM = struct.Struct("<BB6xQQQQdd32sQ")
 _NAME_BYTES = 32
-_NUMBER_BYTES, _NUMBER_PLACE = 8, 8
-"""Of the sequence: its size, and where it is at the front."""
+_FRONT, _END = slice(8, 16), slice(_FORM.size - 8, _FORM.size)
+"""Where the sequence stands."""
 _TRIES = 100
 
 
@@ -158,9 +158,11 @@ class PulseWriter:
         self._sequence += 1
         sequence, name = self._sequence, self._name[:_NAME_BYTES]
         counts = (self._step, self._begun, self._done)
-        _FORM.pack_into(
-            self._map, 0, VERSION, is_waiting, sequence, *counts, now_s, self._waited_s, name, sequence
-        )
+        held = _FORM.pack(VERSION, is_waiting, sequence, *counts, now_s, self._waited_s, name, sequence)
+        # One after the other: within one copy, as within `pack_into`, the end may be changed before the front.
+        self._map[_FRONT] = held[_FRONT]
+        self._map[: _END.start] = held[: _END.start]
+        self._map[_END] = held[_END]
 
 
 class _Wait:
@@ -214,11 +216,15 @@ def _read_whole(file: int) -> bytes:
     for _ in range(_TRIES):
         # A write ends with the number at the end and begins with the one at the front: if these are the same before
         # and after the read, it came between no two writes.
-        end = os.pread(file, _NUMBER_BYTES, _FORM.size - _NUMBER_BYTES)
+        end = _read_number(file, _END)
         held = os.pread(file, _FORM.size + 1, 0)
-        if end == os.pread(file, _NUMBER_BYTES, _NUMBER_PLACE):
+        if end == _read_number(file, _FRONT):
             return held
     return b""
+
+
+def _read_number(file: int, place: slice) -> bytes:
+    return os.pread(file, place.stop - place.start, place.start)
 
 
 def _maybe_state(held: bytes) -> PulseState | None:
