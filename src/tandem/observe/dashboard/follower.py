@@ -17,6 +17,7 @@ from tandem.observe.dashboard.standing import Seen, explain_failure, listed_note
 from tandem.observe.listing import list_run
 from tandem.observe.series.columns import Series
 from tandem.observe.series.live import LiveSeries
+from tandem.observe.series.room import Disk
 from tandem.observe.watch.opening import open_run
 from tandem.observe.watch.standing import state_of
 from tandem.observe.watch.state import WatchState
@@ -65,6 +66,7 @@ class Follower:
         self._is_new = threading.Event()
         self._needed_until = 0.0
         self._reading = threading.Lock()
+        self._room = Disk()
         self._live: LiveSeries | None = None
         self._drawing = Drawing(self.board)
         self._pulse = self._new_pulse()
@@ -134,7 +136,7 @@ class Follower:
     def _read_on(self, sizes: Mapping[Path, int]) -> None:
         """Read what the logs have gained: first the leader's, which most is drawn of, then the others in slices."""
         if self._live is None:
-            self._live = LiveSeries(self.run)
+            self._live = LiveSeries(self.run, room=self._room)
         live, before = self._live, dict(self._live.offsets)
         is_long = sum(sizes.values()) > self._pace.slice_bytes
         if is_long and not before:
@@ -210,6 +212,7 @@ class Follower:
             self._pulse.complaint = f"figures and answers are old: {explain_failure(error, self.run)}"
             if not self._pulse.is_started:
                 self._pulse.show_failure(error)
+        self._room.let_go()
         if is_due:
             rest_s = self._rest_s(time.thread_time() - begun)
             self._due = time.monotonic() + (0.0 if self._is_behind and self.board.is_seen else rest_s)

@@ -13,6 +13,7 @@ from tandem.observe.series.columns import Counts, HostSamples, Marked, Probes, R
 from tandem.observe.series.life import Life, fold_life
 from tandem.observe.series.milestones import fold_checkpoints, fold_evaluations, fold_probes
 from tandem.observe.series.part import MOST_SPLITS, Part, no_steps
+from tandem.observe.series.room import MEMORY, Room
 from tandem.observe.series.rounds import Rounds, RowKeeper, in_order, stand
 from tandem.observe.series.sampled import build_samples
 from tandem.runlog.event import (
@@ -37,10 +38,10 @@ class Assembly:
     The rows of ranks in a series change with the next one.
     """
 
-    def __init__(self, run: Path) -> None:
+    def __init__(self, run: Path, *, room: Room = MEMORY) -> None:
         self._run = run
         self._beside = Beside(run)
-        self._keeper = RowKeeper()
+        self._keeper = RowKeeper(room)
 
     def series(
         self, parts: Iterable[Part], *, leader: str, lets_go: bool = False, is_part: bool = False

@@ -8,16 +8,20 @@ from tandem.observe.series.assemble import Assembly
 from tandem.observe.series.columns import Series
 from tandem.observe.series.fold import find_logs, maybe_leader
 from tandem.observe.series.part import PartReader
+from tandem.observe.series.room import MEMORY, Room
 
 __all__ = ["LiveSeries"]
 
 
 class LiveSeries:
-    """What was read of a run's logs so far; reading on costs what was gained, not what was there."""
+    """What was read of a run's logs so far; reading on costs what was gained, not what was there.
 
-    def __init__(self, run: Path) -> None:
-        self._run = run
-        self._assembly = Assembly(run)
+    `room` is where the columns lie.
+    """
+
+    def __init__(self, run: Path, *, room: Room = MEMORY) -> None:
+        self._run, self._room = run, room
+        self._assembly = Assembly(run, room=room)
         self._readers: dict[Path, PartReader] = {}
         self._leader: Path | None = None
         self._behind_bytes = 0
@@ -73,7 +77,7 @@ class LiveSeries:
             is_leader = path == self._leader
             # Of the leader more is kept, so that a file which becomes or ceases to be the leader's is read anew.
             if path not in self._readers or self._readers[path].is_leader != is_leader:
-                self._readers[path] = PartReader(path, is_leader=is_leader)
+                self._readers[path] = PartReader(path, is_leader=is_leader, room=self._room)
         return dict(_sizes(paths))
 
     def _place(self, path: Path) -> tuple[int, str]:

@@ -1,6 +1,6 @@
 """One file of a run log, folded: columns of its steps, probes or samples, and its rare records one by one."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -9,9 +9,10 @@ import numpy as np
 
 from tandem.observe.series.blocks import Tail
 from tandem.observe.series.columns import PHASES, Counts
-from tandem.observe.series.growing import Growing
 from tandem.observe.series.regular import Column, Form, read_regular
+from tandem.observe.series.room import MEMORY, Room
 from tandem.observe.series.sampled import Stretch, StretchReader
+from tandem.observe.series.table import Table
 from tandem.runlog.event import (
     BatchSplit,
     ExchangeProbed,
@@ -94,7 +95,11 @@ class Part:
 
 def no_steps() -> dict[str, Any]:
     """The leader's columns without a row."""
-    return {each.name: np.zeros(0, each.dtype) for each in _OF_THE_LEADER}
+    return _no_rows(_OF_THE_LEADER)
+
+
+def _no_rows(columns: Iterable[Column]) -> dict[str, Any]:
+    return {each.name: np.zeros(0, each.dtype) for each in columns}
 
 
 def read_part(path: Path, is_leader: bool, on_bytes: Callable[[int], None] | None = None) -> Part:
@@ -105,10 +110,10 @@ def read_part(path: Path, is_leader: bool, on_bytes: Callable[[int], None] | Non
 
 
 class PartReader:
-    """Folds one file, and folds on what it has gained."""
+    """Folds one file, and folds on what it has gained; `room` is where its columns lie."""
 
-    def __init__(self, path: Path, *, is_leader: bool) -> None:
-        self._path = path
+    def __init__(self, path: Path, *, is_leader: bool, room: Room = MEMORY) -> None:
+        self._path, self._room = path, room
         self.is_leader = is_leader
         self._fold = self._begin()
         self._tail = Tail(path, on_anew=self._begin_anew)
@@ -139,8 +144,8 @@ class PartReader:
     def _begin(self) -> "_StepsFold | _SamplesFold":
         part = Part(name=self._path.name, rank=_rank_of(self._path), reading=object())
         if self._path.name.startswith("samples-"):
-            return _SamplesFold(part)
-        return _StepsFold(part, _OF_THE_LEADER if self.is_leader else _OF_EVERY_RANK)
+            return _SamplesFold(part, self._room)
+        return _StepsFold(part, _OF_THE_LEADER if self.is_leader else _OF_EVERY_RANK, self._room)
 
     def _begin_anew(self) -> None:
         self._fold = self._begin()
@@ -159,9 +164,9 @@ class _Rares:
         self._splits = 0
         self._seen: set[tuple[int, int]] = set()
         self._sequence, self._latest_ns = -1, 0
-        self._probes = {
-            name: Growing(np.int64 if name in _WHOLE_OF_PROBES else np.float64) for name in _OF_PROBES
-        }
+        self._probes = Table(
+            {name: np.zeros(0, np.int64 if name in _WHOLE_OF_PROBES else np.float64) for name in _OF_PROBES}
+        )
 
     def take(self, record: Record, *, row: int) -> None:
         """Keep a record that comes after so many steps."""
@@ -183,7 +188,7 @@ class _Rares:
 
     def probes(self) -> dict[str, Any]:
         """Columns of the probes by now."""
-        return {name: column.held for name, column in self._probes.items()}
+        return self._probes.held
 
     def _keep(self, record: Record, row: int) -> None:
         match record.event:
@@ -191,8 +196,8 @@ class _Rares:
                 if record.rank is None:
                     return
                 held = {"time_ns": record.time_ns, "start": len(self._part.starts), "rank": record.rank}
-                for name, column in self._probes.items():
-                    column.append(np.array([held[name] if name in held else getattr(event, name)]))
+                values = ((name, held[name] if name in held else getattr(event, name)) for name in _OF_PROBES)
+                self._probes.append({name: np.array([value]) for name, value in values})
                 return
             case RunStarted() if record.rank is not None:
                 self._part.starts.append(row)
@@ -214,17 +219,17 @@ class _StepsFold:
 
     block_bytes = _BLOCK_BYTES
 
-    def __init__(self, part: Part, columns: tuple[Column, ...]) -> None:
+    def __init__(self, part: Part, columns: tuple[Column, ...], room: Room) -> None:
         self.part = part
         self._columns = columns
-        self._held = {each.name: Growing(each.dtype) for each in columns}
+        self._held = Table(_no_rows(columns), room=room)
         self._rares = _Rares(part)
         self._form: Form | None = None
         self._rows = 0
 
     def finish(self) -> Part:
         """What it holds by now."""
-        steps = {name: column.held for name, column in self._held.items()} if self._rows else {}
+        steps = self._held.held if self._rows else {}
         return replace(self.part, steps=steps, probes=self._rares.probes())
 
     def take(self, block: bytes) -> None:
@@ -251,8 +256,9 @@ class _StepsFold:
         if len(time_ns):
             self.part.note_times(int(time_ns[0]), int(time_ns.max()))
         self._rows += len(time_ns) + len(single)
-        for column in self._columns:
-            self._held[column.name].append(_with_single(read.columns[column.name], single, column))
+        self._held.append(
+            {each.name: _with_single(read.columns[each.name], single, each) for each in self._columns}
+        )
 
 
 def _first_form(block: bytes) -> Form | None:
@@ -298,9 +304,9 @@ class _SamplesFold:
 
     block_bytes = _SAMPLES_BLOCK_BYTES
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: Part, room: Room) -> None:
         self.part = part
-        self._reader = StretchReader()
+        self._reader = StretchReader(room)
         self._rares = _Rares(part)
 
     def finish(self) -> Part:

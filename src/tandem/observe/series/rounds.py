@@ -10,7 +10,8 @@ import numpy as np
 
 from tandem.observe.series.clocks import Ahead
 from tandem.observe.series.columns import PHASES, Counts, Flags, RankSteps
-from tandem.observe.series.growing import Growing
+from tandem.observe.series.room import MEMORY, Room
+from tandem.observe.series.table import Table
 
 __all__ = ["Rounds", "RowKeeper", "in_order", "stand"]
 
@@ -119,11 +120,12 @@ class RowKeeper:
     The rows that it gives out are its own: they change with the next ones that are kept.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, room: Room = MEMORY) -> None:
+        self._room = room
         self._step: Counts = np.zeros(0, np.int64)
         self._round: Counts = np.zeros(0, np.int64)
         self._rounds: Rounds | None = None
-        self._columns = {name: Growing(np.float32, rows=(0,)) for name in _KEPT}
+        self._table = self._build(0)
         self._kept: dict[int, _Kept] = {}
         self._filled: list[int] = []
         """Of each rank, for how many steps there is a number or nan."""
@@ -133,7 +135,7 @@ class RowKeeper:
         """Begin with the steps that stand, and when the leader did them."""
         rounds_of, count = rounds.of(time_ns), len(self._step)
         if ranks != len(self._filled):
-            self._columns = {name: Growing(np.float32, rows=(ranks,)) for name in _KEPT}
+            self._table = self._build(ranks)
         goes_on = (
             ranks == len(self._filled)
             and rounds.is_same(self._rounds)
@@ -144,9 +146,8 @@ class RowKeeper:
             self._kept, self._filled = {}, [0] * ranks
         self._step, self._round, self._rounds = step, rounds_of, rounds
         self._missing = set(range(ranks))
-        for column in self._columns.values():
-            # Not filled yet: pages of a rank are taken when its rows come.
-            column.widen(len(step))
+        # Not filled yet: pages of a rank are taken when its rows come.
+        self._table.widen(len(step))
 
     def keep(self, rank: int, steps: Mapping[str, Any], *, ahead: Ahead, reading: object) -> None:
         """Take one rank's rows; those of steps or rounds that do not stand are left out."""
@@ -179,17 +180,18 @@ class RowKeeper:
             # What is only on its way takes no time and no pages.
             if rank < ranks:
                 self._fill(rank)
+        held = {name: column[:ranks] for name, column in self._table.held.items()}
         return RankSteps(
-            duration_s=self._columns["duration_s"].held[:ranks],
-            phases={name: self._columns[name].held[:ranks] for name in PHASES},
-            sent_bytes=self._columns["sent_bytes"].held[:ranks],
+            duration_s=held["duration_s"],
+            phases={name: held[name] for name in PHASES},
+            sent_bytes=held["sent_bytes"],
             hosts=hosts[:ranks],
         )
 
     def _fill(self, rank: int) -> None:
         """Nothing is known of a step until the rank's row comes."""
-        for column in self._columns.values():
-            column.held[rank, self._filled[rank] :] = np.nan
+        for column in self._table.held.values():
+            column[rank, self._filled[rank] :] = np.nan
         self._filled[rank] = len(self._step)
 
     def _place(self, rank: int, steps: Mapping[str, Any]) -> None:
@@ -200,5 +202,8 @@ class RowKeeper:
             self._round[place] == self._rounds.of(steps["time_ns"])
         )
         place = place[fits]
-        for name, column in self._columns.items():
-            column.held[rank, place] = steps[name][fits]
+        for name, column in self._table.held.items():
+            column[rank, place] = steps[name][fits]
+
+    def _build(self, ranks: int) -> Table:
+        return Table({name: np.zeros((ranks, 0), np.float32) for name in _KEPT}, room=self._room)

@@ -9,7 +9,8 @@ import numpy as np
 import orjson
 
 from tandem.observe.series.columns import HostSamples, Numbers
-from tandem.observe.series.growing import Growing
+from tandem.observe.series.room import MEMORY, Room
+from tandem.observe.series.table import Table
 from tandem.runlog.event import HostDescribed, HostSampled
 from tandem.runlog.record import SCHEMA
 
@@ -44,31 +45,29 @@ class Stretch:
 class _Open:
     """A stretch that may go on."""
 
-    def __init__(self, described: HostDescribed | None, columns: Mapping[str, Any]) -> None:
+    def __init__(self, described: HostDescribed | None, columns: Mapping[str, Any], room: Room) -> None:
         self._described = described
-        self._columns = {
-            name: Growing(values.dtype, rows=values.shape[:-1]) for name, values in columns.items()
-        }
+        self._table = Table(columns, room=room)
 
     def maybe_append(self, described: HostDescribed | None, columns: Mapping[str, Any]) -> bool:
         """Take samples if they are of the same form; returns whether they are."""
         is_same = described == self._described and all(
-            held.held.shape[:-1] == columns[name].shape[:-1] for name, held in self._columns.items()
+            held.shape[:-1] == columns[name].shape[:-1] for name, held in self._table.held.items()
         )
-        for name, held in self._columns.items() if is_same else ():
-            held.append(columns[name])
+        if is_same:
+            self._table.append(columns)
         return is_same
 
     def stretch(self) -> Stretch:
         """What it holds by now."""
-        columns = {name: held.held for name, held in self._columns.items()}
-        return Stretch(described=self._described, columns=columns)
+        return Stretch(described=self._described, columns=self._table.held)
 
 
 class StretchReader:
     """Turns blocks of lines into columns, and gives back the lines that are no plain samples."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: Room = MEMORY) -> None:
+        self._room = room
         self._described: HostDescribed | None = None
         self._open: list[_Open] = []
         self.first_ns: int | None = None
@@ -128,7 +127,7 @@ class StretchReader:
         self.first_ns = int(columns["time_ns"][0]) if self.first_ns is None else self.first_ns
         self.last_ns = max(self.last_ns, int(columns["time_ns"].max()))
         if not self._open or not self._open[-1].maybe_append(self._described, columns):
-            self._open.append(_Open(self._described, columns))
+            self._open.append(_Open(self._described, columns, self._room))
             self._open[-1].maybe_append(self._described, columns)
 
 

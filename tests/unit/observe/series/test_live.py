@@ -14,6 +14,7 @@ from tandem.errors import TandemError
 from tandem.observe.series import part
 from tandem.observe.series.fold import read_series
 from tandem.observe.series.live import LiveSeries
+from tandem.observe.series.room import Disk
 from tandem.runlog.event import Event, HostExamined, HostSampled, RoundStarted
 from tandem.runlog.layout import RunLayout
 from tandem.runlog.record import Record, to_line
@@ -112,11 +113,14 @@ def test_a_log_that_grows_in_any_pieces_gives_what_reading_it_gives(
     monkeypatch.setattr(part._StepsFold, "block_bytes", dice.choice((600, 5_000, 1 << 21)))
     run = tmp_path / "run"
     growth = Growth(run, make_files(tmp_path / "drawn", seed), dice)
-    live, gained, others = LiveSeries(run), 0, make_files(tmp_path / "other", seed + 100)
+    # Columns in files are the same as columns in memory.
+    disk = Disk(tmp_path, least_bytes=dice.choice((1, 1 << 20)))
+    live, gained, others = LiveSeries(run, room=disk), 0, make_files(tmp_path / "other", seed + 100)
     while growth.go_on():
         if dice.random() < 0.3:
             gained += live.refresh(at_most_bytes=dice.choice((None, 1, 400)), leader_only=dice.random() < 0.2)
             live.series()
+            disk.let_go()
         if dice.random() < 0.06:
             gained += live.refresh()
             check_same(live.series(), read_series(run))

@@ -1,0 +1,71 @@
+"""Where long columns lie: in memory, or in a file that the system holds in memory as long as there is some to spare."""
+
+import mmap
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, Protocol
+from weakref import WeakSet
+
+import numpy as np
+
+__all__ = ["MEMORY", "Disk", "Room"]
+
+_LEAST_BYTES = 1 << 20
+"""Less than that is not worth a file."""
+
+
+class Room(Protocol):
+    """Gives out bytes that are not set."""
+
+    def build(self, size: int) -> Any:
+        """An array of so many bytes, which are given back with the last view of it."""
+        ...
+
+
+class _Memory:
+    """The memory of the process."""
+
+    def build(self, size: int) -> Any:
+        return np.empty(size, np.uint8)
+
+
+MEMORY: Room = _Memory()
+
+
+class Disk:
+    """Files without a name, mapped: they are gone with the process however it ends.
+
+    Where there is no place for a file, memory is taken.
+    """
+
+    def __init__(self, folder: Path | None = None, *, least_bytes: int = _LEAST_BYTES) -> None:
+        self._folder = folder or _folder()
+        self._least_bytes = least_bytes
+        self._mapped: WeakSet[mmap.mmap] = WeakSet()
+
+    def build(self, size: int) -> Any:
+        """An array of so many bytes in a file of its own, but for small ones."""
+        if size < self._least_bytes:
+            return MEMORY.build(size)
+        try:
+            with tempfile.TemporaryFile(dir=self._folder) as file:
+                # A hole that a full disk could not fill would end the process when it is written to.
+                os.posix_fallocate(file.fileno(), 0, size)
+                mapped = mmap.mmap(file.fileno(), size)
+        except (OSError, AttributeError):
+            return MEMORY.build(size)
+        self._mapped.add(mapped)
+        return np.frombuffer(mapped, np.uint8)
+
+    def let_go(self) -> None:
+        """Leave the pages to the system, which has them at hand for the next look as long as it can."""
+        for mapped in list(self._mapped):
+            mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def _folder() -> Path:
+    """Meant for large files: the usual one for small ones often is memory itself."""
+    large = Path("/var/tmp")  # noqa: S108 - files in it have no name
+    is_fit = "TMPDIR" not in os.environ and large.is_dir() and os.access(large, os.W_OK)
+    return large if is_fit else Path(tempfile.gettempdir())
