@@ -12,7 +12,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import psutil
 from playwright.sync_api import Browser, CDPSession, Page
 from rich.console import Console
 from rich.table import Table
@@ -47,16 +46,20 @@ _DEFINITIONS = {
     "heap_bytes": "the page's JavaScript heap in use after a forced garbage collection; nodes, listeners: DOM nodes "
     "and event listeners that the browser counts then",
     "server_bytes": "resident memory of the server's process",
+    "server_own_bytes": "the part of it that no file holds: what the system cannot take back without swapping",
+    "server_peak_bytes": "the most that was resident since the point before: while answers are judged, the columns' files "
+    "are in it",
     "fresh": "the same of a server that is started at the end of the day and of a page opened there, after one round "
     "through its parts: with the run, what there is to show grows too (evaluations, lines of the event log, each up to "
-    "a bound, and the columns that the server keeps)",
+    "a bound)",
     "over_fresh": "what the page and the server that were there all day have more than those, as a share of them",
     "growth": "median of the last four points over that of the four from the fourth on, less 1: before, figures still "
     "fill up to the points that a screen shows",
     "is_page_flat": f"whether the page that was open all day has less than {_FLAT:.0%} of nodes and less than "
     f"{_MOST_BYTES / _MEGA:.0f} MB of heap over fresh; code that has run more often is compiled and counts as heap",
-    "server_bytes_a_step": "growth of the server's memory over steps between these groups of points: it keeps the "
-    "columns of all steps, to draw any stretch of them finer",
+    "is_server_flat": f"whether the server's memory, resident and its own, grew by less than {_FLAT:.0%} between these "
+    "groups of points",
+    "server_bytes_a_step": "growth of the server's own memory over steps between these groups of points",
 }
 
 
@@ -161,7 +164,23 @@ def _take(log: DayLog, server: Served, session: CDPSession) -> dict[str, int]:
         "heap_bytes": int(heap["usedSize"]),
         "nodes": int(counted["nodes"]),
         "listeners": int(counted["jsEventListeners"]),
-        "server_bytes": psutil.Process(server.process.pid).memory_info().rss,
+        **_server_memory(server.process.pid),
+    }
+
+
+def _server_memory(process: int) -> dict[str, int]:
+    status = Path(f"/proc/{process}/status").read_text()
+    kilobytes = {
+        name: int(value.split()[0])
+        for name, _, value in (line.partition(":") for line in status.splitlines())
+        if name in ("VmRSS", "VmHWM", "RssAnon")
+    }
+    # From here on the peak is counted anew.
+    Path(f"/proc/{process}/clear_refs").write_text("5")
+    return {
+        "server_bytes": 1024 * kilobytes["VmRSS"],
+        "server_own_bytes": 1024 * kilobytes["RssAnon"],
+        "server_peak_bytes": 1024 * kilobytes["VmHWM"],
     }
 
 
@@ -171,17 +190,17 @@ def _judge(points: Sequence[Mapping[str, int]], fresh: Mapping[str, int]) -> dic
     def growth(name: str) -> float:
         return round(median(each[name] for each in late) / median(each[name] for each in early) - 1, 4)
 
-    grown = {name: growth(name) for name in ("heap_bytes", "nodes", "listeners", "server_bytes")}
-    more = median(each["server_bytes"] for each in late) - median(each["server_bytes"] for each in early)
+    names = ("heap_bytes", "nodes", "listeners", "server_bytes", "server_own_bytes")
+    grown = {name: growth(name) for name in names}
+    own = "server_own_bytes"
+    more = median(each[own] for each in late) - median(each[own] for each in early)
     steps = median(each["second"] for each in late) - median(each["second"] for each in early)
-    over = {
-        name: round(median(each[name] for each in late) / fresh[name] - 1, 4)
-        for name in ("heap_bytes", "nodes", "listeners", "server_bytes")
-    }
+    over = {name: round(median(each[name] for each in late) / fresh[name] - 1, 4) for name in names}
     return {
         "growth": grown,
         "over_fresh": over,
         "is_page_flat": over["nodes"] < _FLAT and over["heap_bytes"] * fresh["heap_bytes"] < _MOST_BYTES,
+        "is_server_flat": max(grown["server_bytes"], grown[own]) < _FLAT,
         "server_bytes_a_step": round(more / max(1, steps), 1),
     }
 
@@ -195,7 +214,7 @@ def _write_result(result: Mapping[str, Any], folder: Path) -> Path:
 
 
 def _print_table(result: Mapping[str, Any]) -> None:
-    table = Table("hours", "page's heap, MB", "nodes", "listeners", "server, MB")
+    table = Table("hours", "page's heap, MB", "nodes", "listeners", "server, MB", "its own, MB", "peak, MB")
     for column in table.columns:
         column.justify = "right"
     for each in result["points"]:
@@ -205,13 +224,15 @@ def _print_table(result: Mapping[str, Any]) -> None:
             f"{each['nodes']:,}",
             f"{each['listeners']:,}",
             f"{each['server_bytes'] / _MEGA:.0f}",
+            f"{each['server_own_bytes'] / _MEGA:.0f}",
+            f"{each['server_peak_bytes'] / _MEGA:.0f}",
         )
     console = Console(highlight=False)
     console.print(table)
     for name in ("growth", "over_fresh"):
         shares = ", ".join(f"{each} {share:+.1%}" for each, share in result[name].items())
         console.print(f"{name.replace('_', ' ')}: {shares}")
-    console.print(f"the server keeps {result['server_bytes_a_step']} bytes a step")
+    console.print(f"the server's own memory grew by {result['server_bytes_a_step']} bytes a step")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from tandem.runlog.reader import read_records
 TANDEM = str(Path(sys.executable).with_name("tandem"))
 SENTENCES = 100
 MOST_APART = 0.1
-MOST_OTHERS = 3
 
 pytestmark = pytest.mark.xdist_group("learning")
 
@@ -48,18 +47,18 @@ def test_a_fifth_of_the_demo_s_steps_translate_a_fifth_as_well(learned: Path) ->
     assert scores[-1] > 18
 
 
-def test_bleu_is_the_same_in_training_translated_and_served_and_nearly_so_exported(
-    learned: Path, tmp_path: Path
-) -> None:
+def test_bleu_is_the_same_in_training_translated_served_and_exported(learned: Path, tmp_path: Path) -> None:
     run, exported = str(learned / "run"), str(tmp_path / "ct2")
     valid = open_prepared(learned / "data").held_out_text("valid")
     lines = list(valid.source[:SENTENCES])
     sources = "".join(f"{line}\n" for line in lines)
     (tmp_path / "references").write_text("".join(f"{line}\n" for line in valid.target[:SENTENCES]))
     *_, trained = (event.bleu for event in events(learned) if isinstance(event, TranslationScored))
+    tandem("export", run, exported, "--to", "ctranslate2")
     ways = {
         "translated": tandem("translate", run, "--engine", "torch", "--device", "cpu", given=sources),
         "served": served(run, lines),
+        "exported": tandem("translate", exported, given=sources),
     }
     for way, said in ways.items():
         (tmp_path / way).write_text(said)
@@ -67,11 +66,6 @@ def test_bleu_is_the_same_in_training_translated_and_served_and_nearly_so_export
             tandem("score", str(tmp_path / way), "--ref", str(tmp_path / "references"), "--json")
         )
         assert bleu_of(told) == pytest.approx(trained, abs=MOST_APART), way
-    # CTranslate2's beam is another one, and where a model has learned little it finds something else now and then.
-    tandem("export", run, exported, "--to", "ctranslate2")
-    found = tandem("translate", exported, given=sources).splitlines()
-    pairs = zip(found, ways["translated"].splitlines(), strict=True)
-    assert sum(one != other for one, other in pairs) <= MOST_OTHERS
 
 
 def bleu_of(told: dict[str, list[dict[str, float | str]]]) -> float:

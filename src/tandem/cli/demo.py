@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,6 +54,8 @@ def demo(
     with Bars() as progress:
         prepared = prepare(recipe, workers=cores(), progress=progress)
     render_card(prepared.card(), console, examples=False)
+    with suppress(OSError):  # its data may lie elsewhere; what cannot be written is said in the next line
+        run.mkdir(parents=True, exist_ok=True)
     write_html(prepared.card(), run / "data.html")
     train_here(recipe, run, How(workers=workers, device=device, plain=plain))
     translator = _open_best(run)

@@ -1,8 +1,8 @@
 """Beam search over many sentences at once.
 
-A hypothesis is a row of pieces and the end mark. At each step the beam holds the best continuations of all that it
-held before; those that end leave their places for one step and are kept apart, by their score. A sentence is done when
-no live hypothesis can come to a better score than those kept: greedy search is a beam of 1.
+A hypothesis is a row of pieces and the end mark. At each step the best continuations of all that the beam held are
+looked at: those that end are kept apart, by their score, and the next best take their places. A sentence is done when
+no live hypothesis can come to a better score than those kept. A beam of 1 is greedy: it is done with its first end mark.
 """
 
 # Shapes: B sentences still searched, K places of the beam, R = B * K rows, V vocabulary, H hypotheses of all.

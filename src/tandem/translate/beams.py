@@ -3,9 +3,8 @@
 All of it is tensors whose shapes stay as they are from step to step, on the device: nothing waits for the host.
 """
 
-# Shapes: B sentences still searched, K places of the beam, R = B * K rows, V vocabulary, C candidates of a row,
-# J = K * C candidates of a sentence, N hypotheses asked for of each sentence, T places of the longest hypothesis and
-# its end mark.
+# Shapes: B sentences still searched, K places of the beam, R = B * K rows, V vocabulary, C candidates of a row, J of a
+# sentence, N hypotheses asked for of each sentence, T places of the longest hypothesis and its end mark.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -123,49 +122,61 @@ class Beams(NamedTuple):
 
     def grown(self, logits_RV: Tensor, length_1: Tensor, rules: Rules) -> "Grown":
         """One step on: `length_1` says how many ids each live hypothesis has."""
-        scores_BK, parents_BK, ids_BK = self._choose(logits_RV, length_1, rules)
+        beam = rules.search.beam
+        scores_BJ, parents_BJ, ids_BJ = self._choose(logits_RV, length_1, rules)
+        ended_BJ = ids_BJ == rules.end
+        # Those that end leave their places to the next best: no step is made with fewer.
+        places_BK = ended_BJ.to(torch.uint8).sort(dim=1, stable=True).indices[:, :beam]
+        parents_BK, ids_BK = (each.gather(1, places_BK) for each in (parents_BJ, ids_BJ))
         said_BKT = _picked(self.said_BKT, parents_BK).index_copy_(
             2, length_1, ids_BK[:, :, None].to(torch.int32)
         )
-        ended_BK = ids_BK == rules.end
-        first_B1 = torch.arange(0, parents_BK.numel(), parents_BK.shape[1], device=ids_BK.device)[:, None]
-        ended_scores_BK = scores_BK.masked_fill(~ended_BK, NEVER)
-        ended_scores_BK = ended_scores_BK / rules.penalties_T.index_select(0, length_1)
+        first_B1 = torch.arange(0, parents_BK.numel(), beam, device=ids_BK.device)[:, None]
+        ended_BK = scores_BJ[:, :beam].masked_fill(~ended_BJ[:, :beam], NEVER)
+        ended_BK = ended_BK / rules.penalties_T.index_select(0, length_1)
         return Grown(
             beams=self._replace(
-                live_BK=scores_BK.masked_fill(ended_BK, NEVER),
+                # Where there are too few, one that ended has a place, as an empty one.
+                live_BK=scores_BJ.masked_fill(ended_BJ, NEVER).gather(1, places_BK),
                 said_BKT=said_BKT,
-                **self._kept(ended_scores_BK, said_BKT, length_1),
+                **self._kept(ended_BK, parents_BJ[:, :beam], length_1),
             ),
             rows_R=(parents_BK + first_B1).flatten(),
             ids_R=ids_BK.flatten(),
         )
 
     def _choose(self, logits_RV: Tensor, length_1: Tensor, rules: Rules) -> tuple[Tensor, Tensor, Tensor]:
-        """Log-probabilities, parents' places in the beam, and ids of the best continuations, best first."""
+        """Log-probabilities, parents' places in the beam, and ids of the best continuations, best first.
+
+        They are enough to fill the beam without those that end; but greedy search ends with its first end mark.
+        """
         beam = rules.search.beam
         forced_R = self.forced_BT.index_select(1, length_1).expand(-1, beam).flatten()
         # Each row's best come first: adding what the row has so far then touches few numbers, not the vocabulary.
-        scores_RC, ids_RC = rules.pick(logits_RV, forced_R, count=beam)
+        # One of them may be the end mark.
+        scores_RC, ids_RC = rules.pick(logits_RV, forced_R, count=beam + 1 if beam > 1 else 1)
         candidates = ids_RC.shape[1]
         totals_BKC = self.live_BK[:, :, None] + scores_RC.view(-1, beam, candidates)
         # A model that has diverged says "not a number": such a hypothesis is dead.
         totals_BJ = totals_BKC.flatten(1).nan_to_num(nan=NEVER, neginf=NEVER)
         # Stable: of equals, the one with the better parent goes first.
         scores_BJ, order_BJ = totals_BJ.sort(dim=1, descending=True, stable=True)
-        chosen_BK = order_BJ[:, :beam]
-        ids_BK = ids_RC.view(len(self.live_BK), -1).gather(1, chosen_BK)
-        return scores_BJ[:, :beam], chosen_BK // candidates, ids_BK
+        chosen_BJ = order_BJ[:, : 2 * beam]
+        ids_BJ = ids_RC.view(len(self.live_BK), -1).gather(1, chosen_BJ)
+        return scores_BJ[:, : 2 * beam], chosen_BJ // candidates, ids_BJ
 
-    def _kept(self, ended_BK: Tensor, said_BKT: Tensor, length_1: Tensor) -> dict[str, Tensor]:
+    def _kept(self, ended_BK: Tensor, parents_BK: Tensor, length_1: Tensor) -> dict[str, Tensor]:
         """The best of those that just ended and those kept before; of equals the shorter."""
         best = self.kept_BN.shape[1]
         scores, order = torch.cat([self.kept_BN, ended_BK], dim=1).sort(dim=1, descending=True, stable=True)
         order_BN = order[:, :best]
+        before_BN = torch.arange(best, device=order.device).expand_as(self.kept_BN)
+        said_BN = torch.cat([before_BN, best + parents_BK], dim=1).gather(1, order_BN)
         lengths = torch.cat([self.kept_lengths_BN, length_1.expand_as(ended_BK)], dim=1)
         return {
             "kept_BN": scores[:, :best],
-            "kept_said_BNT": _picked(torch.cat([self.kept_said_BNT, said_BKT], dim=1), order_BN),
+            # What follows the ids that were said are end marks from the start.
+            "kept_said_BNT": _picked(torch.cat([self.kept_said_BNT, self.said_BKT], dim=1), said_BN),
             "kept_lengths_BN": lengths.gather(1, order_BN),
         }
 

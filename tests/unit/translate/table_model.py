@@ -84,3 +84,28 @@ def all_hypotheses(
                 yield from ends((*said, piece), total + odds[piece])
 
     return sorted(ends((), 0.0), key=lambda hypothesis: -hypothesis.score)
+
+
+def plain_search(seed: int, limit: int, vocabulary: int, search: Search) -> list[Hypothesis]:
+    """Beam search as textbooks have it, one hypothesis after the other and up to the limit, best first.
+
+    Of twice as many candidates as the beam has places, those that end among the first ones are kept, and the best of
+    the others go on.
+    """
+    live: list[tuple[float, Ids]] = [(0.0, ())]
+    kept: list[Hypothesis] = []
+    for length in range(limit + 1):
+        candidates: list[tuple[float, Ids, int]] = []
+        for total, said in live:
+            odds = torch.tensor(random_logits(seed, said, vocabulary)).log_softmax(0).tolist()
+            pieces = {END} if length == limit else set(range(vocabulary)) - set(MARKS.banned)
+            candidates += [(total + odds[piece], said, piece) for piece in pieces]
+        candidates.sort(key=lambda each: -each[0])
+        kept += [
+            Hypothesis(ids=said, score=total / search.penalty.at(length + 1))
+            for total, said, piece in candidates[: search.beam]
+            if piece == END
+        ]
+        going = [(total, (*said, piece)) for total, said, piece in candidates if piece != END]
+        live = going[: search.beam]
+    return sorted(kept, key=lambda hypothesis: -hypothesis.score)

@@ -4,7 +4,15 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.translate.table_model import BANNED, END, START, TableModel, all_hypotheses, random_logits
+from tests.unit.translate.table_model import (
+    BANNED,
+    END,
+    START,
+    TableModel,
+    all_hypotheses,
+    plain_search,
+    random_logits,
+)
 
 from tandem.translate import beam as beam_module
 from tandem.translate.beam import Hypothesis, Search, Start, beam_search
@@ -41,6 +49,18 @@ def test_a_wide_beam_finds_what_going_through_everything_finds(
     found = TableModel(seeds, beam=WIDE, vocabulary=VOCABULARY).search(limits, search)
     for seed, limit, hypotheses in zip(seeds, limits, found, strict=True):
         assert same(hypotheses, all_hypotheses(seed, limit, VOCABULARY, search)[:best])
+
+
+@settings(max_examples=80)
+@given(seeds=Seeds, penalty=Penalties, beam=st.integers(2, 5), data=st.data())
+def test_a_narrow_beam_finds_what_the_textbook_s_finds_and_needs_not_go_to_the_limit(
+    seeds: list[int], penalty: LengthPenalty, beam: int, data: st.DataObject
+) -> None:
+    limits = [data.draw(st.integers(0, 9)) for _ in seeds]
+    search = Search(beam=beam, best=data.draw(st.integers(1, beam)), penalty=penalty)
+    found = TableModel(seeds, beam=beam, vocabulary=9).search(limits, search)
+    for seed, limit, hypotheses in zip(seeds, limits, found, strict=True):
+        assert same(hypotheses, plain_search(seed, limit, 9, search)[: search.best])
 
 
 Prefixes = st.lists(st.integers(BANNED, VOCABULARY - 1), max_size=2).map(tuple)
