@@ -47,8 +47,8 @@ _DEFINITIONS = {
     "and event listeners that the browser counts then",
     "server_bytes": "resident memory of the server's process",
     "server_own_bytes": "the part of it that no file holds: what the system cannot take back without swapping",
-    "server_peak_bytes": "the most that was resident since the point before: while answers are judged, the columns' files "
-    "are in it",
+    "server_peak_bytes": "the most that was resident since the point before: while answers are judged, the "
+    "files of the columns are in it",
     "fresh": "the same of a server that is started at the end of the day and of a page opened there, after one round "
     "through its parts: with the run, what there is to show grows too (evaluations, lines of the event log, each up to "
     "a bound)",

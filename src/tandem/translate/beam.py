@@ -2,7 +2,7 @@
 
 A hypothesis is a row of pieces and the end mark. At each step the best continuations of all that the beam held are
 looked at: those that end are kept apart, by their score, and the next best take their places. A sentence is done when
-no live hypothesis can come to a better score than those kept. A beam of 1 is greedy: it is done with its first end mark.
+no live hypothesis can come to a better score than those kept. A beam of 1 is greedy: its first end mark is its last.
 """
 
 # Shapes: B sentences still searched, K places of the beam, R = B * K rows, V vocabulary, H hypotheses of all.

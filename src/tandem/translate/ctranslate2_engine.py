@@ -29,8 +29,8 @@ BATCH_TOKENS = {"cpu": 1_024, "cuda": 8_192}
 PATIENCE = 1.25
 """The search goes on until so many times its beam have ended.
 
-With 1, CTranslate2's default, it stops before ours in 1 or 2 sentences of a hundred, always with something worse, at a
-cost of up to half a BLEU; with this it takes a few per cent more time.
+With 1, CTranslate2's default, it stops before ours in about 1 sentence of a hundred, always with something worse, at a
+cost of up to half a BLEU; with this none of 1,500 was found to differ, and it takes 7 % more time.
 """
 
 IMPOSSIBLE = -1e9
