@@ -30,10 +30,10 @@ CAPTIONS: Mapping[str, Caption] = {
     ),
     "bleu": Caption(
         title="Scores",
-        meaning="BLEU of real translations by beam search, detokenised, as sacreBLEU computes it. The bars are 95 %"
-        " intervals by resampling the sentences of the set: scores whose bars overlap much may be equal. A "
-        "score that another tool has written is shown under its own name: it is no BLEU of translations "
-        "unless that tool says so.",
+        meaning="BLEU of real translations by beam search, detokenised, as sacreBLEU computes it. Bars, or where there"
+        " are many a band, are 95 % intervals by resampling the sentences of the set: scores whose intervals"
+        " overlap much may be equal. A score that another tool has written is shown under its own name: it is no"
+        " BLEU of translations unless that tool says so.",
         missing="Nothing was translated and scored.",
         section="trained",
     ),

@@ -10,13 +10,27 @@ from tandem.artefact import JsonValue
 from tandem.observe.figures.look import Figure, base_layout, label
 from tandem.observe.series.thin import envelope, thin
 
-__all__ = ["MOST", "Column", "Trace", "axis", "band", "curves", "line", "mean_of_ranks", "spread", "values"]
+__all__ = [
+    "MOST",
+    "MOST_MARKED",
+    "Column",
+    "Trace",
+    "axis",
+    "band",
+    "curves",
+    "line",
+    "mean_of_ranks",
+    "spread",
+    "values",
+]
 
 Trace: TypeAlias = dict[str, JsonValue]
 Column: TypeAlias = NDArray[Any]
 
 MOST = 600
 """Points of a line: a screen shows no more."""
+MOST_MARKED = 40
+"""Points of a line that are marked one by one: more would touch each other."""
 HEIGHT = 300
 EXACT_POWER = 22
 """Powers of ten up to this are doubles without rounding."""
@@ -44,18 +58,18 @@ def values(column: Column, digits: int = 5) -> list[JsonValue]:
 def line(
     name: str, x: Column, y: Column, *, colour: str, dash: str = "solid", markers: bool = False
 ) -> Trace:
-    """A line, thinned to what a screen shows; `markers` for points that were measured one by one."""
+    """A line, thinned to what a screen shows; `markers` for points that were measured one by one, if they are few."""
     x, y = thin(np.asarray(x, np.float64), np.asarray(y, np.float64), MOST)
     trace: Trace = {
         "type": "scatter",
-        "mode": "lines+markers" if markers or len(x) == 1 else "lines",
+        "mode": "lines+markers" if len(x) == 1 or (markers and len(x) <= MOST_MARKED) else "lines",
         "name": label(name),
         "x": values(x, 7),
         "y": values(y),
         "line": {"color": colour, "width": 2, "dash": dash},
         "connectgaps": markers,
     }
-    if trace["mode"] != "lines":
+    if markers or len(x) == 1:
         trace["marker"] = {"color": colour, "size": 7}
     return trace
 

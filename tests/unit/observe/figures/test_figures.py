@@ -19,7 +19,7 @@ from tests.unit.observe.verdicts.series_story import (
 from tandem.observe.figures import FIGURES
 from tandem.observe.figures.alternative import describe_figure
 from tandem.observe.figures.caption import CAPTIONS
-from tandem.observe.figures.curve import MOST
+from tandem.observe.figures.curve import MOST, MOST_MARKED
 from tandem.observe.series.columns import Series
 
 RUN = build_run()
@@ -131,6 +131,21 @@ def test_losses_of_another_tool_are_in_its_unit() -> None:
 def test_bleu_has_its_interval() -> None:
     bars = drawn("bleu")["data"][0]["error_y"]
     assert bars["array"] == pytest.approx([0.6] * 6, abs=1e-3)
+
+
+@pytest.mark.parametrize(("count", "is_marked"), [(MOST_MARKED, True), (MOST_MARKED + 1, False)])
+def test_many_evaluations_are_lines_and_a_band_without_marks(count: int, is_marked: bool) -> None:
+    steps = list(range(10, 10 + count))
+    found = build_evaluations(steps, [2.0] * count, bleu=[20.0] * count)
+    series = build_series(evaluations=tuple(replace(each, bleu_low=19.0, bleu_high=21.0) for each in found))
+    mode = "lines+markers" if is_marked else "lines"
+    assert line_of(drawn("losses", series), "valid")["mode"] == mode
+    *bands, bleu = drawn("bleu", series)["data"]
+    assert bleu["mode"] == mode
+    assert ("error_y" in bleu) == is_marked
+    assert [(each["name"], sorted(set(each["y"]))) for each in bands] == (
+        [] if is_marked else [("95 % interval", [19.0, 21.0])]
+    )
 
 
 def test_bleu_without_an_interval_has_none() -> None:

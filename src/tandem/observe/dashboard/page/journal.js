@@ -34,6 +34,7 @@ export class Journal {
   show(isShown) {
     this.#isShown = isShown;
     if (isShown) this.#draw();
+    else this.#rows.replaceChildren();
   }
 
   #draw() {
