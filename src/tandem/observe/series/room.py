@@ -40,7 +40,7 @@ class Disk:
     """
 
     def __init__(self, folder: Path | None = None, *, least_bytes: int = _LEAST_BYTES) -> None:
-        self._folder = folder or _folder()
+        self._folder = folder
         self._least_bytes = least_bytes
         self._mapped: WeakSet[mmap.mmap] = WeakSet()
 
@@ -49,7 +49,7 @@ class Disk:
         if size < self._least_bytes:
             return MEMORY.build(size)
         try:
-            with tempfile.TemporaryFile(dir=self._folder) as file:
+            with tempfile.TemporaryFile(dir=self._folder or _folder()) as file:
                 # A hole that a full disk could not fill would end the process when it is written to.
                 os.posix_fallocate(file.fileno(), 0, size)
                 mapped = mmap.mmap(file.fileno(), size)

@@ -1,6 +1,7 @@
 """Long columns lie in files without a name, which the system may take out of memory."""
 
 import os
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -58,16 +59,24 @@ def test_files_have_no_name_and_their_place_is_given_back(tmp_path: Path) -> Non
     disk.let_go()
 
 
-def test_memory_is_taken_where_a_file_has_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+def _full(*_: object, **__: object) -> None:
+    raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "posix_fallocate", refuse)
-    disk = Disk(tmp_path)
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(os, "posix_fallocate"), (tempfile, "TemporaryFile"), (tempfile, "gettempdir")]
+)
+def test_memory_is_taken_where_a_file_has_no_place(
+    module: object, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(module, name, _full)
+    disk = Disk()
     held = disk.build(2 * MEGA)
     held[:] = 1
     disk.let_go()
     assert held.sum() == 2 * MEGA
+    assert held.base is None
 
 
 def test_a_folder_that_was_named_for_such_files_is_taken(
