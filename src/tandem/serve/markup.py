@@ -32,12 +32,17 @@ LEFT_ALONE = frozenset(_LEFT_ALONE.split())
 _VOID = "area base br col embed hr img input link meta param source track wbr"
 VOID = frozenset(_VOID.split())
 """Elements that never have any content."""
+FOREIGN = frozenset({"math", "svg"})
 
 MOST_ELEMENTS = 32
 """Of a passage: the time to find places for their tags grows with them times the words."""
 
 BROKEN = re.compile(r"<[A-Za-z/!?]")
-"""What the parser takes for text, but begins like markup."""
+"""What begins like markup, also where the parser takes it for text."""
+QUOTE = re.compile("[\"']")
+ENDED = re.compile(r"\A-?>|--!>")
+"""In a comment: to a browser it has ended."""
+SCRIPT = re.compile("<script", re.IGNORECASE)
 HUGE = re.compile(r"&#[0-9]{9,};?")
 """Of no character; Python would not even read the number."""
 HARD_SPACE = re.compile(r"&(?:nbsp|#160|#[xX][aA]0);?")
@@ -78,21 +83,22 @@ class _Element:
 
 
 class _Reader(HTMLParser):
-    """Finds where pieces begin; those of an element that is left alone are one."""
+    """Finds where pieces begin; an element that is left alone is one, and so is all from broken markup on."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.marks = [_Mark(at=0, kind="break")]
+        self._given = html
         self._line_starts = [0, *(found.end() for found in re.finditer("\n", html))]
-        self._left, self._depth = "", 0
+        self._left, self._depth = "", 0  # the tag whose end is waited for, and how many of them
         # Behind the last > there is no whole tag, and the parser would look for one again and again.
         end = html.rfind(">") + 1
         try:
             # Pieces are cut from what was given: no need to read references, of which some raise.
             self.feed(html[:end].replace("&", "+"))
             self.close()
-        except AssertionError:  # a marked section of an unknown kind: the rest is left alone
-            self._mark("break")
+        except AssertionError:  # a marked section of an unknown kind
+            self._give_up()
         else:
             self._mark("text", at=end)
         if self._left:
@@ -100,10 +106,12 @@ class _Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: Attributes) -> None:
         """Begin an element."""
-        if self._left:
+        if any(QUOTE.search(name) for name, _ in attrs):  # one that is not closed
+            self._give_up()
+        elif self._left:
             self._depth += tag == self._left
             self._mark("break")
-        elif tag not in VOID and (tag in LEFT_ALONE or _is_closed(attrs)):
+        elif tag not in VOID and (tag in LEFT_ALONE or _is_shut(attrs)):
             self._mark("left" if tag in INLINE else "break", tag)
             self.marks[-1].opening = len(self.get_starttag_text() or "")
             self._left, self._depth = tag, 1
@@ -113,20 +121,57 @@ class _Reader(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         """End an element."""
         self._depth -= tag == self._left
-        if self._left and not self._depth:
+        if tag == "script" and self._is_escaped():
+            self._give_up()
+        elif self._left and not self._depth:
             self._left = ""
         else:
             self._mark("close" if tag in INLINE else "break", tag)
 
     def handle_data(self, data: str) -> None:
         """Take text."""
-        self._mark("break" if BROKEN.match(data) else "text")
+        if self.cdata_elem is None and BROKEN.match(data):
+            self._give_up()
+        else:
+            self._mark("text")
 
-    def handle_comment(self, *_: object, **__: object) -> None:
-        """Take a comment, or whatever else is neither text nor has any in it."""
+    def handle_startendtag(self, tag: str, attrs: Attributes) -> None:
+        """Begin an element: to a browser the slash says something in drawings and formulas alone."""
+        if tag in FOREIGN:
+            self._mark("break")
+        elif tag in self.CDATA_CONTENT_ELEMENTS:
+            self._give_up()
+        else:
+            self.handle_starttag(tag, attrs)
+
+    def handle_comment(self, data: str) -> None:
+        """Take a comment."""
+        end = self._here() + len("<!--") + len(data)
+        is_long = self._given.startswith("<!--", self._here())
+        if is_long and (ENDED.search(data) or not self._given.startswith("-->", end)):
+            self._give_up()
+        else:
+            self._mark("break")
+
+    def unknown_decl(self, data: str) -> None:
+        """Take a marked section; to a browser it ends at the first >."""
+        if ">" in data:
+            self._give_up()
+        else:
+            self._mark("break")
+
+    def handle_decl(self, decl: str) -> None:  # noqa: ARG002  (the library's signature)
+        """Take a declaration."""
         self._mark("break")
 
-    handle_startendtag = handle_decl = handle_pi = unknown_decl = handle_comment
+    def handle_pi(self, data: str) -> None:  # noqa: ARG002
+        """Take an instruction."""
+        self._mark("break")
+
+    def _give_up(self) -> None:
+        """Leave alone all that follows: a browser reads it otherwise, and may see a tag where text is translated."""
+        self._mark("break")
+        self._left, self._depth = BROKEN.pattern, 1  # no such tag ends
 
     def _mark(self, kind: Kind, tag: str = "", *, at: int | None = None) -> None:
         """Begin a piece, here or at a place."""
@@ -134,12 +179,19 @@ class _Reader(HTMLParser):
             if kind != "text":  # an element with others in it is not a word of a sentence
                 self.marks[-1].kind = "break"
         elif kind != "text" or self.marks[-1].kind != "text":
-            line, column = self.getpos()
-            here = self._line_starts[line - 1] + column
-            self.marks.append(_Mark(at=here if at is None else at, kind=kind, tag=tag))
+            self.marks.append(_Mark(at=self._here() if at is None else at, kind=kind, tag=tag))
+
+    def _is_escaped(self) -> bool:
+        """Whether a script has another within a comment, whose end tag is to a browser not that of the script."""
+        comment = self._given.find("<!--", self.marks[-1].at, self._here())
+        return comment >= 0 and SCRIPT.search(self._given, comment, self._here()) is not None
+
+    def _here(self) -> int:
+        line, column = self.getpos()
+        return self._line_starts[line - 1] + column
 
 
-def _is_closed(attributes: Attributes) -> bool:
+def _is_shut(attributes: Attributes) -> bool:
     """Whether they say that the element is not to be translated."""
     return any(name == "translate" and (value or "").lower() == "no" for name, value in attributes)
 
