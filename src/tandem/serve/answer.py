@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from tandem.serve.markup import Page
+from tandem.serve.hypertext import Hypertext
 from tandem.serve.order import Order, split_lines
 from tandem.translate.translator import Link, Translation
 
@@ -51,7 +51,7 @@ def _joined(text: str, lines: Sequence[str], found: Sequence[Translation]) -> Tr
     )
 
 
-def _rewritten(page: Page, found: Sequence[Translation]) -> Translation:
+def _rewritten(page: Hypertext, found: Sequence[Translation]) -> Translation:
     """The translation of a page; its n-th best is made of the n-th best of each line."""
     first, *others = (
         replace(_stacked(each), text=page.rewritten(each)) for each in (found, *_next_best(found))

@@ -1,21 +1,17 @@
-"""HTML taken apart and put together again: its text is translated, its markup stays as it was."""
+"""HTML cut into pieces: text that can be translated, tags within sentences, and all the rest."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape, unescape
+from html import unescape
 from html.parser import HTMLParser
-from itertools import combinations, groupby, islice, pairwise
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from tandem.translate.translator import Translation
-
-__all__ = ["Page", "build_page"]
+__all__ = ["LEFT_ALONE", "Kind", "Piece", "cut_markup"]
 
 Kind: TypeAlias = Literal["text", "open", "close", "left", "break"]
 """Text, an inline element's tags, an inline element that is left alone, and all that parts sentences."""
-Span: TypeAlias = tuple[int, int]
 Attributes: TypeAlias = list[tuple[str, str | None]]
 
 _INLINE = """
@@ -34,9 +30,6 @@ VOID = frozenset(_VOID.split())
 """Elements that never have any content."""
 FOREIGN = frozenset({"math", "svg"})
 
-MOST_ELEMENTS = 32
-"""Of a passage: the time to find places for their tags grows with them times the words."""
-
 BROKEN = re.compile(r"<[A-Za-z/!?]")
 """What begins like markup, also where the parser takes it for text."""
 QUOTE = re.compile("[\"']")
@@ -45,12 +38,13 @@ ENDED = re.compile(r"\A-?>|--!>")
 SCRIPT = re.compile("<script", re.IGNORECASE)
 HUGE = re.compile(r"&#[0-9]{9,};?")
 """Of no character; Python would not even read the number."""
-HARD_SPACE = re.compile(r"&(?:nbsp|#160|#[xX][aA]0);?")
 WHITE = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Piece:
+class Piece:
+    """A part of HTML."""
+
     kind: Kind
     raw: str
     """As it was written."""
@@ -70,16 +64,8 @@ class _Mark:
     """Characters of the start tag of an element that is left alone."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Element:
-    """An inline element of a passage."""
-
-    before: str
-    after: str
-    span: Span
-    """Of the passage's text."""
-    is_left: bool = False
-    """`before` is all of it."""
+class _BrokenError(Exception):
+    """From here on a browser reads otherwise, and may see a tag where the parser sees text."""
 
 
 class _Reader(HTMLParser):
@@ -97,8 +83,8 @@ class _Reader(HTMLParser):
             # Pieces are cut from what was given: no need to read references, of which some raise.
             self.feed(html[:end].replace("&", "+"))
             self.close()
-        except AssertionError:  # a marked section of an unknown kind
-            self._give_up()
+        except (AssertionError, _BrokenError):  # the parser's own is for a marked section of an unknown kind
+            self._mark("break")
         else:
             self._mark("text", at=end)
         if self._left:
@@ -107,8 +93,8 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: Attributes) -> None:
         """Begin an element."""
         if any(QUOTE.search(name) for name, _ in attrs):  # one that is not closed
-            self._give_up()
-        elif self._left:
+            raise _BrokenError
+        if self._left:
             self._depth += tag == self._left
             self._mark("break")
         elif tag not in VOID and (tag in LEFT_ALONE or _is_shut(attrs)):
@@ -122,8 +108,8 @@ class _Reader(HTMLParser):
         """End an element."""
         self._depth -= tag == self._left
         if tag == "script" and self._is_escaped():
-            self._give_up()
-        elif self._left and not self._depth:
+            raise _BrokenError
+        if self._left and not self._depth:
             self._left = ""
         else:
             self._mark("close" if tag in INLINE else "break", tag)
@@ -131,16 +117,15 @@ class _Reader(HTMLParser):
     def handle_data(self, data: str) -> None:
         """Take text."""
         if self.cdata_elem is None and BROKEN.match(data):
-            self._give_up()
-        else:
-            self._mark("text")
+            raise _BrokenError
+        self._mark("text")
 
     def handle_startendtag(self, tag: str, attrs: Attributes) -> None:
         """Begin an element: to a browser the slash says something in drawings and formulas alone."""
+        if tag in self.CDATA_CONTENT_ELEMENTS:
+            raise _BrokenError
         if tag in FOREIGN:
             self._mark("break")
-        elif tag in self.CDATA_CONTENT_ELEMENTS:
-            self._give_up()
         else:
             self.handle_starttag(tag, attrs)
 
@@ -149,16 +134,14 @@ class _Reader(HTMLParser):
         end = self._here() + len("<!--") + len(data)
         is_long = self._given.startswith("<!--", self._here())
         if is_long and (ENDED.search(data) or not self._given.startswith("-->", end)):
-            self._give_up()
-        else:
-            self._mark("break")
+            raise _BrokenError
+        self._mark("break")
 
     def unknown_decl(self, data: str) -> None:
         """Take a marked section; to a browser it ends at the first >."""
         if ">" in data:
-            self._give_up()
-        else:
-            self._mark("break")
+            raise _BrokenError
+        self._mark("break")
 
     def handle_decl(self, decl: str) -> None:  # noqa: ARG002  (the library's signature)
         """Take a declaration."""
@@ -167,11 +150,6 @@ class _Reader(HTMLParser):
     def handle_pi(self, data: str) -> None:  # noqa: ARG002
         """Take an instruction."""
         self._mark("break")
-
-    def _give_up(self) -> None:
-        """Leave alone all that follows: a browser reads it otherwise, and may see a tag where text is translated."""
-        self._mark("break")
-        self._left, self._depth = BROKEN.pattern, 1  # no such tag ends
 
     def _mark(self, kind: Kind, tag: str = "", *, at: int | None = None) -> None:
         """Begin a piece, here or at a place."""
@@ -196,7 +174,7 @@ def _is_shut(attributes: Attributes) -> bool:
     return any(name == "translate" and (value or "").lower() == "no" for name, value in attributes)
 
 
-def _pieces(html: str) -> Iterator[_Piece]:
+def cut_markup(html: str) -> Iterator[Piece]:
     """All of the HTML, cut where its pieces begin."""
     marks = _Reader(html).marks
     for mark, behind in pairwise([*marks, _Mark(at=len(html), kind="break")]):
@@ -204,173 +182,14 @@ def _pieces(html: str) -> Iterator[_Piece]:
         if mark.kind == "text":
             found = BROKEN.search(raw)
             end = found.start() if found else len(raw)
-            yield _Piece(kind="text", raw=raw[:end], text=_plain(raw[:end]))
-            yield _Piece(kind="break", raw=raw[end:])
+            yield Piece(kind="text", raw=raw[:end], text=_plain(raw[:end]))
+            yield Piece(kind="break", raw=raw[end:])
         elif mark.kind == "left":
             inner = raw[mark.opening : raw.rindex("<")]
-            yield _Piece(kind="break" if "<" in inner else "left", raw=raw, text=_plain(inner))
+            yield Piece(kind="break" if "<" in inner else "left", raw=raw, text=_plain(inner))
         else:
-            yield _Piece(kind=mark.kind, raw=raw, tag=mark.tag)
+            yield Piece(kind=mark.kind, raw=raw, tag=mark.tag)
 
 
 def _plain(raw: str) -> str:
     return WHITE.sub(" ", unescape(HUGE.sub("\ufffd", raw)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Passage:
-    """Text with the inline markup in it: what stands between two pieces that part sentences."""
-
-    pieces: Sequence[_Piece]
-    text: str
-    elements: Sequence[_Element]
-    """Those that an alignment may find places for, inner before outer ones."""
-    lines: Sequence[str]
-    """What to translate: the text where there are such elements, and each run of letters between tags."""
-
-    def rewritten(self, found: Sequence[Translation]) -> str:
-        """The passage with its lines translated."""
-        if self.elements:
-            whole, *found = found
-            placed = self._placed(whole)
-            if placed is not None:
-                return placed
-        left = iter(found)
-        return "".join(
-            _rewritten(piece, next(left)) if _is_run(piece) else piece.raw for piece in self.pieces
-        )
-
-    def _placed(self, found: Translation) -> str | None:
-        """The translation of the text with the elements' tags in it; none where it leaves their places open."""
-        if found.text == self.text:
-            return "".join(piece.raw for piece in self.pieces)
-        places = [_place(element, found, text=self.text) for element in self.elements]
-        known = [place for place in places if place is not None]
-        if len(known) < len(places) or not _is_nested(self.elements, known):
-            return None
-        first, *_, last = (piece for piece in self.pieces if piece.kind in {"text", "left"})
-        return _edges(first)[0] + _tagged(found.text, self.elements, known) + _edges(last)[1]
-
-
-def _build_passage(pieces: Sequence[_Piece]) -> _Passage:
-    runs = [piece.text.strip() for piece in pieces if _is_run(piece)]
-    text, elements = _read_elements(pieces)
-    if not runs or len(elements) > MOST_ELEMENTS or sum(bool(piece.text.strip()) for piece in pieces) < 2:
-        elements = []
-    return _Passage(pieces=pieces, text=text, elements=elements, lines=[text, *runs] if elements else runs)
-
-
-def _read_elements(pieces: Iterable[_Piece]) -> tuple[str, list[_Element]]:
-    """The text of all pieces, and the elements in it; none where they do not nest."""
-    text, elements = "", list[_Element]()
-    opened: list[tuple[_Piece, int]] = []
-    for piece in pieces:
-        start = len(text)
-        text += piece.text if text and not text.endswith(" ") else piece.text.lstrip()
-        if piece.kind == "open":
-            opened.append((piece, start))
-        elif piece.kind == "left":
-            elements.append(_Element(before=piece.raw, after="", span=(start, len(text)), is_left=True))
-        elif piece.kind == "close":
-            if not opened or opened[-1][0].tag != piece.tag:
-                return "", []
-            first, start = opened.pop()
-            elements.append(_Element(before=first.raw, after=piece.raw, span=(start, len(text))))
-    return ("", []) if opened else (text.strip(), elements)
-
-
-def _is_run(piece: _Piece) -> bool:
-    return piece.kind == "text" and any(map(str.isalpha, piece.text))
-
-
-def _rewritten(piece: _Piece, found: Translation) -> str:
-    if found.text in {"", piece.text.strip()}:  # what the model has no words for is kept
-        return piece.raw
-    before, behind = _edges(piece)
-    return before + _escaped(found.text) + behind
-
-
-def _edges(piece: _Piece) -> tuple[str, str]:
-    """White space before and behind a text, as it was written."""
-    if piece.kind != "text":
-        return "", ""
-    seen = HARD_SPACE.sub(lambda found: " " * len(found[0]), piece.raw)
-    return piece.raw[: len(seen) - len(seen.lstrip())], piece.raw[len(seen.rstrip()) :]
-
-
-def _escaped(text: str) -> str:
-    return escape(text, quote=False)
-
-
-def _place(element: _Element, found: Translation, *, text: str) -> Span | None:
-    """Where in a translation an element's words stand: the longest group of them; none where they are not found."""
-    start, end = element.span
-    said = text[start:end].strip()
-    if said == text and found.text:
-        return 0, len(found.text)
-    all_links = Counter(link.target for link in found.alignment)
-    own = Counter(
-        link.target for link in found.alignment if start <= link.source[0] and link.source[1] <= end
-    )
-    groups = groupby(sorted(all_links), key=lambda word: 2 * own[word] >= all_links[word])
-    places = [(words[0][0], words[-1][1]) for words in (list(some) for is_own, some in groups if is_own)]
-    place = max(places, key=lambda place: sum(map(str.isalnum, found.text[slice(*place)])), default=None)
-    return None if place and element.is_left and found.text[slice(*place)] != said else place
-
-
-def _is_nested(elements: Sequence[_Element], places: Sequence[Span]) -> bool:
-    """Whether elements stand in and beside each other at their places as they did before."""
-    pairs = combinations(zip((element.span for element in elements), places, strict=True), 2)
-    return all(
-        _is_within(inner, outer) if _is_within(one, other) else inner[1] <= outer[0] or outer[1] <= inner[0]
-        for (one, inner), (other, outer) in pairs
-    )
-
-
-def _is_within(inner: Span, outer: Span) -> bool:
-    return outer[0] <= inner[0] and inner[1] <= outer[1]
-
-
-def _tagged(text: str, elements: Sequence[_Element], places: Sequence[Span]) -> str:
-    """The text with the tags of elements at their places, which nest as the elements do."""
-    # Where several stand at one place: what ends there before what begins; inner ends and outer begins first.
-    tags = [(end, 0, number, number) for number, (_, end) in enumerate(places)]
-    tags += [(start, 1, -number, number) for number, (start, _) in enumerate(places)]
-    parts, done = list[str](), 0
-    for at, begins, _, number in sorted(tags):
-        element = elements[number]
-        parts += [_escaped(text[done:at]), element.before if begins else element.after]
-        done = places[number][1] if begins and element.is_left else at
-    return "".join([*parts, _escaped(text[done:])])
-
-
-class Page:
-    """HTML whose text can be exchanged."""
-
-    def __init__(self, parts: Sequence[str | _Passage]) -> None:
-        """`parts` are passages, and what stays as it is."""
-        passages = [part for part in parts if isinstance(part, _Passage)]
-        self._parts = parts
-        self.lines = [line for passage in passages for line in passage.lines]
-        """What to translate."""
-        self.needs_alignment = any(passage.elements for passage in passages)
-        """Whether translations of the lines must say which words came of which."""
-
-    def rewritten(self, found: Sequence[Translation]) -> str:
-        """The HTML with the translations of its lines in their place."""
-        left = iter(found)
-        return "".join(
-            part if isinstance(part, str) else part.rewritten(list(islice(left, len(part.lines))))
-            for part in self._parts
-        )
-
-
-def build_page(html: str) -> Page:
-    """Take HTML apart, however it is formed."""
-    pieces = (piece for piece in _pieces(html) if piece.raw)
-    return Page(
-        [
-            "".join(piece.raw for piece in some) if is_break else _build_passage(list(some))
-            for is_break, some in groupby(pieces, key=lambda piece: piece.kind == "break")
-        ]
-    )

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from tandem.serve.catalogue import Catalogue
+from tandem.serve.hypertext import Hypertext, build_hypertext
 from tandem.serve.limits import MOST_BEAM, MOST_BEST, MOST_FIELDS, MOST_LINE_CHARACTERS, Limits
-from tandem.serve.markup import Page, build_page
 from tandem.serve.refusal import Refusal
 from tandem.serve.served import ServedModel
 from tandem.translate.penalty import LengthPenalty
@@ -111,7 +111,7 @@ class Order:
     is_libre: bool
     model: ServedModel
     wish: Wish
-    pages: tuple[Page, ...] = ()
+    pages: tuple[Hypertext, ...] = ()
     """The texts, where they are HTML."""
     detected: tuple[str, float] | None = None
     """Language and certainty, 0 to 1, where the server was left to find the language."""
@@ -174,7 +174,7 @@ def _check_list(name: str, fields: dict[str, Any], limits: Limits) -> None:
 
 def _libre_order(asked: LibreRequest, catalogue: Catalogue, limits: Limits) -> Order:
     texts = _texts(asked.q, limits)
-    pages = tuple(map(build_page, texts)) if asked.format == "html" else ()
+    pages = tuple(map(build_hypertext, texts)) if asked.format == "html" else ()
     lines = _checked_lines(texts, pages, limits)
     detected = None
     source = asked.source
@@ -209,7 +209,7 @@ def _texts(given: str | list[str], limits: Limits) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _checked_lines(texts: Iterable[str], pages: Sequence[Page], limits: Limits) -> tuple[str, ...]:
+def _checked_lines(texts: Iterable[str], pages: Sequence[Hypertext], limits: Limits) -> tuple[str, ...]:
     """The lines of all texts, or of the pages that they are."""
     if pages:
         lines, what = tuple(line for page in pages for line in page.lines), "text{} between tags"

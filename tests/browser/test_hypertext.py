@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 from tests.unit.serve.test_markup import FRAGMENTS
 
-from tandem.serve.markup import build_page
+from tandem.serve.hypertext import build_hypertext
 from tandem.translate.translator import Link, Translation
 
 CHROMIUM = shutil.which("chromium")
@@ -47,7 +47,7 @@ def draw_page(dice: random.Random) -> tuple[str, str]:
     """HTML of any kind, and what becomes of it where the model would like to write some."""
     fragments = [*FRAGMENTS.split(), *MORE.split(), " ", "\n", '<b translate="no">']
     html = "".join(dice.choices(fragments, k=dice.randint(2, 16)))
-    page = build_page(html)
+    page = build_hypertext(html)
     words = [found.span() for found in re.finditer(r"\S+", EVIL)]
 
     def said(line: str) -> Translation:
