@@ -18,6 +18,8 @@ class Answer:
 
     status: int
     body: bytes
+    retry_after_s: int | None
+    """None where the answer does not say when to come again."""
 
 
 class HttpClient:
@@ -55,7 +57,13 @@ class HttpClient:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         fields = dict(line.lower().split(": ", 1) for line in head[1:] if line)
         body = await reader.readexactly(int(fields["content-length"]))
-        return Answer(status=int(head[0].split()[1]), body=body), fields.get("connection") != "close"
+        later = fields.get("retry-after", "")
+        answer = Answer(
+            status=int(head[0].split()[1]),
+            body=body,
+            retry_after_s=int(later) if later.isdecimal() else None,
+        )
+        return answer, fields.get("connection") != "close"
 
     def _close(self) -> None:
         if self._streams is not None:

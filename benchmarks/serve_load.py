@@ -1,4 +1,4 @@
-"""Asks whether `tandem serve` holds under load: right answers, bounded memory, and an end that loses nothing."""
+"""Asks whether `tandem serve` holds under load: right answers, bounded memory, refusals that help, an orderly end."""
 
 import argparse
 import asyncio
@@ -10,7 +10,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.http_client import Answer, CutError, HttpClient
 from benchmarks.machine import describe_machine, machine_slug
+from benchmarks.serve_crowd import HEAD, Crowd, is_right
 
 __all__ = ["main"]
 
@@ -48,10 +50,11 @@ _DEFINITIONS = {
     "wrong": "answers that differ from the offline translation of the same text, or a malformed request's other status",
     "latency": "from sending a well-formed request to having its whole answer, in ms",
     "rss": "resident memory of the server, sampled twice a second; settled: the most within the first 10 s",
+    "crowd": "as many clients at a server with a short queue, without malformed requests; one that is refused is sent "
+    "again when Retry-After says; refused: answers of 429; refused_requests: requests that got one or more of them; "
+    "lost: those that were still refused at the 60th try",
     "cut": "requests that were sent when SIGTERM came, or after it, and whose connection ended without an answer",
 }
-
-_HEAD = {"Content-Type": "application/json"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,11 +83,9 @@ class _Tally:
             return
         self.latencies_ms.append(1000 * seconds)
         if answer.status == 200:
-            told = json.loads(answer.body)["translations"][0]["text"]
-            self.wrong += told != ask.text
             self.lines += 1 + ask.text.count("\n")
-        elif answer.status != 429:
-            self.wrong += 1
+        if answer.status != 429:
+            self.wrong += not is_right(answer, ask.text)
 
     def told(self, seconds: float) -> dict[str, Any]:
         ordered = sorted(self.latencies_ms)
@@ -116,6 +117,11 @@ def main() -> None:
         "clients": options.clients,
         "seconds": options.seconds,
         **asyncio.run(_measure(options, asks)),
+        "crowd": {
+            "queue": options.queue,
+            "seconds": options.crowd_seconds,
+            **asyncio.run(_crowd(options, asks)),
+        },
     }
     path = _write_result(result, options.out)
     _print_table(result)
@@ -131,6 +137,11 @@ def _read_options() -> argparse.Namespace:
     parser.add_argument("--engine", choices=["auto", "torch", "ctranslate2"], default="auto")
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--alone-seconds", type=float, default=_ALONE_S, help="of one client, before")
+    parser.add_argument(
+        "--crowd-seconds", type=float, default=10.0, help="at a server with a short queue, after"
+    )
+    parser.add_argument("--queue", type=int, default=16, help="lines that may wait at that server")
     parser.add_argument("--out", type=Path, default=_RESULTS, help="folder of the result file")
     return parser.parse_args()
 
@@ -140,7 +151,7 @@ def _build_asks(model: Path, engine: EngineName) -> list[_Ask]:
     dice = random.Random(_SEED)  # noqa: S311  (nothing is kept secret)
     texts = _draw_texts(dice)
     lines = [line for text in texts for line in text.split("\n")]
-    translations = iter(load_translator(model, engine=engine).translate(lines))
+    translations = iter(load_translator(model, engine=engine, sentences=True).translate(lines))
     asks = []
     for text in texts:
         right = "\n".join(next(translations).text for _ in text.split("\n"))
@@ -181,33 +192,13 @@ _BAD: Sequence[tuple[bytes, int]] = (
 
 
 async def _measure(options: argparse.Namespace, asks: Sequence[_Ask]) -> dict[str, Any]:
-    command = [
-        sys.executable,
-        "-m",
-        "tandem",
-        "serve",
-        str(options.model),
-        "--port",
-        "0",
-        "--engine",
-        options.engine,
-    ]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    try:
-        port = await asyncio.to_thread(_read_port, process)
-        # What the server says is read on, or it would wait for a reader.
-        reading = asyncio.create_task(asyncio.to_thread(process.stderr.read))
-        alone = await _load(port, asks, clients=1, seconds=_ALONE_S, malformed=0.0)
-        memory: list[tuple[float, int]] = []
+    memory: list[tuple[float, int]] = []
+    async with _serving(options) as (process, port):
+        alone = await _load(port, asks, clients=1, seconds=options.alone_seconds, malformed=0.0)
         sampler = asyncio.create_task(_sample(process.pid, memory))
         load = await _load(port, asks, clients=options.clients, seconds=options.seconds, malformed=_MALFORMED)
         sampler.cancel()
         ending = await _end(process, port, asks, clients=options.clients)
-        await reading
-    finally:
-        process.kill()
-        process.wait()
     return {
         "alone": alone,
         "load": load,
@@ -215,6 +206,44 @@ async def _measure(options: argparse.Namespace, asks: Sequence[_Ask]) -> dict[st
         "rss": _memory(memory),
         "sigterm": ending,
     }
+
+
+async def _crowd(options: argparse.Namespace, asks: Sequence[_Ask]) -> dict[str, Any]:
+    """Send more than a short queue takes, and what is refused once more."""
+    crowd = Crowd()
+
+    async def client(port: int, number: int, until: float) -> None:
+        dice = random.Random(_SEED + number)  # noqa: S311
+        async with HttpClient(port) as http:
+            while time.monotonic() < until:
+                ask = dice.choice(asks)
+                await crowd.send(http, ask.body, right=ask.text)
+
+    async with _serving(options, "--queue", str(options.queue)) as (_, port):
+        until = time.monotonic() + options.crowd_seconds
+        await asyncio.gather(*(client(port, number, until) for number in range(options.clients)))
+    return crowd.told()
+
+
+@asynccontextmanager
+async def _serving(
+    options: argparse.Namespace, *words: str
+) -> AsyncIterator[tuple[subprocess.Popen[str], int]]:
+    """A server and its port, until the end of this context."""
+    command = [sys.executable, "-m", "tandem", "serve", str(options.model), "--port", "0"]
+    process = subprocess.Popen(
+        [*command, "--engine", options.engine, *words], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    try:
+        port = await asyncio.to_thread(_read_port, process)
+        # What the server says is read on, or it would wait for a reader.
+        reading = asyncio.create_task(asyncio.to_thread(process.stderr.read))
+        yield process, port
+    finally:
+        process.kill()
+        process.wait()
+    await reading
 
 
 def _read_port(process: subprocess.Popen[str]) -> int:
@@ -251,7 +280,7 @@ def _draw(dice: random.Random, asks: Sequence[_Ask], malformed: float) -> _Ask:
 
 async def _once(http: HttpClient, ask: _Ask, tally: _Tally) -> None:
     begun = time.perf_counter()
-    answer = await http.post("/translate", ask.body, headers=_HEAD)
+    answer = await http.post("/translate", ask.body, headers=HEAD)
     tally.take(ask, answer, time.perf_counter() - begun)
 
 
@@ -317,10 +346,11 @@ async def _until_refused(once: Awaitable[None], tally: _Tally) -> bool:
 
 
 def _held(result: Mapping[str, Any]) -> bool:
-    parts = [result["alone"], result["load"], result["sigterm"]]
+    crowd, sigterm = result["crowd"], result["sigterm"]
+    parts = [result["alone"], result["load"], sigterm, crowd]
     whole = not any(part["wrong"] or part["errors_5xx"] for part in parts)
-    ended = result["sigterm"]["exit_code"] == 0 and result["sigterm"]["cut"] == 0
-    return whole and ended
+    ended = sigterm["exit_code"] == 0 and sigterm["cut"] == 0
+    return whole and ended and crowd["refused"] > 0 and not (crowd["without_retry_after"] or crowd["lost"])
 
 
 def _write_result(result: Mapping[str, Any], folder: Path) -> Path:
@@ -348,10 +378,16 @@ def _print_table(result: Mapping[str, Any]) -> None:
         )
     console = Console(highlight=False)
     console.print(table)
-    rss, end = result["rss"], result["sigterm"]
+    rss, end, crowd = result["rss"], result["sigterm"], result["crowd"]
     console.print(
         f"memory {rss['settled_bytes'] / 1e6:,.0f} MB after 10 s, {rss['most_bytes'] / 1e6:,.0f} MB at most; SIGTERM: "
         f"exit {end['exit_code']} after {end['seconds']} s, {end['answered_after']} answered, {end['cut']} cut",
+        soft_wrap=True,
+    )
+    console.print(
+        f"queue of {crowd['queue']}: {crowd['refused']:,} refusals of {crowd['refused_requests']:,} requests, "
+        f"{crowd['without_retry_after']} without Retry-After; {crowd['lost']} lost, {crowd['wrong']} wrong, "
+        f"{crowd['errors_5xx']} 5xx, {crowd['most_tries']} tries at most",
         soft_wrap=True,
     )
 

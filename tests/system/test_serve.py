@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from html import escape
 from pathlib import Path
 
 import httpx
@@ -56,9 +57,11 @@ def test_it_translates_as_offline_and_ends_without_losing_a_request(
         return httpx.post(f"{url}translate", json={"text": portion}, timeout=DEADLINE_S)
 
     with httpx.Client(base_url=url, timeout=DEADLINE_S) as client, ThreadPoolExecutor(len(portions)) as pool:
+        page = {"q": f"<p>{SENTENCES[0]}</p>", "source": "en", "target": "de", "format": "html"}
+        html = client.post("/translate", json=page).json()["translatedText"]
         asked = [pool.submit(ask, portion) for portion in portions]
         until = time.monotonic() + DEADLINE_S
-        while _taken_on(client.get("/metrics").text) < len(portions):
+        while _taken_on(client.get("/metrics").text) < 1 + len(portions):
             assert time.monotonic() < until
         process.send_signal(signal.SIGTERM)
         answers = [each.result() for each in asked]
@@ -70,6 +73,7 @@ def test_it_translates_as_offline_and_ends_without_losing_a_request(
         assert answer.status_code == 200
         told = [each["text"] for each in answer.json()["translations"]]
         assert told == [each.text for each in offline.translate(portion)]
+    assert html == f"<p>{escape(answers[0].json()['translations'][0]['text'], quote=False)}</p>"
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{url}healthz")
 

@@ -1,23 +1,20 @@
-"""What is answered: lines put together to texts again, in our own format or LibreTranslate's."""
+"""What is answered: lines put together to texts or pages again, in our own format or LibreTranslate's."""
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from tandem.serve.hypertext import Hypertext
 from tandem.serve.order import Order, split_lines
 from tandem.translate.translator import Link, Translation
 
-__all__ = ["build_answer", "lines_of"]
-
-
-def lines_of(order: Order) -> list[str]:
-    """The lines of all texts of an order, one after the other."""
-    return [line for text in order.texts for line in split_lines(text)]
+__all__ = ["build_answer"]
 
 
 def build_answer(order: Order, found: Sequence[Translation]) -> dict[str, Any]:
-    """The body of the answer, from the translations of `lines_of` the order."""
+    """The body of the answer, from the translations of the order's lines."""
     texts = list(_texts(order, found))
     if order.is_libre:
         return _libre(order, texts)
@@ -31,6 +28,10 @@ def build_answer(order: Order, found: Sequence[Translation]) -> dict[str, Any]:
 
 def _texts(order: Order, found: Sequence[Translation]) -> Iterator[Translation]:
     left = iter(found)
+    if order.pages:
+        for page in order.pages:
+            yield _rewritten(page, list(islice(left, len(page.lines))))
+        return
     for text in order.texts:
         lines = split_lines(text)
         yield _joined(text, lines, list(islice(left, len(lines))))
@@ -40,19 +41,28 @@ def _joined(text: str, lines: Sequence[str], found: Sequence[Translation]) -> Tr
     """The translation of a text of several lines; its n-th best is made of the n-th best of each line."""
     if len(found) == 1:
         return found[0]
-    most = max(len(each.others) for each in found)
-    others = [
-        _stacked([each.others[min(rank, len(each.others) - 1)] if each.others else each for each in found])
-        for rank in range(most)
-    ]
     first = _stacked(found)
     return Translation(
         text=first.text,
         score=first.score,
         pieces=first.pieces,
-        others=tuple(others),
+        others=tuple(map(_stacked, _next_best(found))),
         alignment=tuple(_moved_links(text, lines, found)),
     )
+
+
+def _rewritten(page: Hypertext, found: Sequence[Translation]) -> Translation:
+    """The translation of a page; its n-th best is made of the n-th best of each line."""
+    first, *others = (
+        replace(_stacked(each), text=page.rewritten(each)) for each in (found, *_next_best(found))
+    )
+    return replace(first, others=tuple(others))
+
+
+def _next_best(found: Sequence[Translation]) -> Iterator[list[Translation]]:
+    """The second best of each line, the third of each, …; of a line with fewer the last serves again."""
+    for rank in range(max((len(each.others) for each in found), default=0)):
+        yield [each.others[min(rank, len(each.others) - 1)] if each.others else each for each in found]
 
 
 def _stacked(found: Sequence[Translation]) -> Translation:

@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from tandem.errors import TandemError
 from tandem.serve.access import Access
-from tandem.serve.answer import build_answer, lines_of
+from tandem.serve.answer import build_answer
 from tandem.serve.batcher import Batcher, Job, QueueFull
 from tandem.serve.body import BodyReader
 from tandem.serve.catalogue import Catalogue
@@ -86,12 +86,11 @@ class Service:
         """Translate one text or many."""
         fields = await self._fields(request)
         order = build_order(fields, self._catalogue, self._limits)
-        lines = lines_of(order)
-        if not lines:
+        if not order.lines:
             return JSONResponse(build_answer(order, []))
         batcher = self._batchers[order.model.name]
         try:
-            job = batcher.submit(lines, order.wish)
+            job = batcher.submit(order.lines, order.wish)
         except QueueFull:
             raise Refusal(
                 429,

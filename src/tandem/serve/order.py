@@ -1,12 +1,14 @@
 """What a request asks for: our own format and LibreTranslate's, checked and brought into one form."""
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from tandem.serve.catalogue import Catalogue
+from tandem.serve.hypertext import Hypertext, build_hypertext
 from tandem.serve.limits import MOST_BEAM, MOST_BEST, MOST_FIELDS, MOST_LINE_CHARACTERS, Limits
 from tandem.serve.refusal import Refusal
 from tandem.serve.served import ServedModel
@@ -78,8 +80,8 @@ class LibreRequest(BaseModel):
     """Language of the text, or `auto`."""
     target: str
     """Language to translate into."""
-    format: Literal["text"] = "text"
-    """Only plain text is translated."""
+    format: Literal["text", "html"] = "text"
+    """With `html` the text between tags is translated, and the markup stays as it is."""
     alternatives: Annotated[int, Field(ge=0, le=MOST_BEST - 1), Whole] = 0
     """How many more translations to tell."""
     api_key: str | None = None
@@ -102,11 +104,15 @@ class Order:
     """A request that can be carried out."""
 
     texts: tuple[str, ...]
+    lines: tuple[str, ...]
+    """What is to be translated of all texts, one after the other."""
     is_one: bool
     """The text came alone rather than in a list."""
     is_libre: bool
     model: ServedModel
     wish: Wish
+    pages: tuple[Hypertext, ...] = ()
+    """The texts, where they are HTML."""
     detected: tuple[str, float] | None = None
     """Language and certainty, 0 to 1, where the server was left to find the language."""
 
@@ -135,13 +141,21 @@ def build_order(fields: dict[str, Any], catalogue: Catalogue, limits: Limits) ->
         return _libre_order(checked(LibreRequest, fields), catalogue, limits)
     asked = checked(TranslateRequest, fields)
     texts = _texts(asked.text, limits)
+    lines = _checked_lines(texts, (), limits)
     model = catalogue.find(name=asked.model, source=asked.source, target=asked.target)
     beam = max(asked.best, asked.beam or model.wish.beam)
     penalty = (
         model.wish.penalty if asked.length_penalty is None else LengthPenalty(alpha=asked.length_penalty)
     )
     wish = replace(model.wish, beam=beam, best=asked.best, penalty=penalty, alignment=asked.alignment)
-    return Order(texts=texts, is_one=isinstance(asked.text, str), is_libre=False, model=model, wish=wish)
+    return Order(
+        texts=texts,
+        lines=lines,
+        is_one=isinstance(asked.text, str),
+        is_libre=False,
+        model=model,
+        wish=wish,
+    )
 
 
 def _check_list(name: str, fields: dict[str, Any], limits: Limits) -> None:
@@ -160,20 +174,25 @@ def _check_list(name: str, fields: dict[str, Any], limits: Limits) -> None:
 
 def _libre_order(asked: LibreRequest, catalogue: Catalogue, limits: Limits) -> Order:
     texts = _texts(asked.q, limits)
+    pages = tuple(map(build_hypertext, texts)) if asked.format == "html" else ()
+    lines = _checked_lines(texts, pages, limits)
     detected = None
     source = asked.source
     if source == "auto":
-        detected = catalogue.detect(" ".join(texts), target=asked.target)
+        detected = catalogue.detect(" ".join(lines), target=asked.target)
         source = detected[0]
     model = catalogue.find(source=source, target=asked.target)
     best = asked.alternatives + 1
-    wish = replace(model.wish, best=best, beam=max(best, model.wish.beam))
+    alignment = any(page.needs_alignment for page in pages)
+    wish = replace(model.wish, best=best, beam=max(best, model.wish.beam), alignment=alignment)
     return Order(
         texts=texts,
+        lines=lines,
         is_one=isinstance(asked.q, str),
         is_libre=True,
         model=model,
         wish=wish,
+        pages=pages,
         detected=detected,
     )
 
@@ -187,19 +206,29 @@ def _texts(given: str | list[str], limits: Limits) -> tuple[str, ...]:
             f"There are {characters:,} characters, but a request may have {limits.characters:,}: send it in parts, "
             "or serve with a larger --most-characters.",
         )
-    lengths = [len(line) for text in texts for line in split_lines(text)]
-    if len(lengths) > limits.sentences:
+    return tuple(texts)
+
+
+def _checked_lines(texts: Iterable[str], pages: Sequence[Hypertext], limits: Limits) -> tuple[str, ...]:
+    """The lines of all texts, or of the pages that they are."""
+    if pages:
+        lines, what = tuple(line for page in pages for line in page.lines), "text{} between tags"
+    else:
+        lines, what = tuple(line for text in texts for line in split_lines(text)), "line{}"
+    if len(lines) > limits.sentences:
         raise Refusal(
             413,
-            f"There are {len(lengths):,} lines, but a request may have {limits.sentences:,}: {_IN_PARTS_OF_LINES}",
+            f"There are {len(lines):,} {what.format('s')}, but a request may have {limits.sentences:,}: "
+            f"{_IN_PARTS_OF_LINES}",
         )
-    if max(lengths, default=0) > MOST_LINE_CHARACTERS:
+    longest = max(map(len, lines), default=0)
+    if longest > MOST_LINE_CHARACTERS:
         raise Refusal(
             413,
-            f"A line has {max(lengths):,} characters, but one may have {MOST_LINE_CHARACTERS:,}: "
+            f"A {what.format('')} has {longest:,} characters, but one may have {MOST_LINE_CHARACTERS:,}: "
             "break it between sentences.",
         )
-    return tuple(texts)
+    return lines
 
 
 def split_lines(text: str) -> list[str]:

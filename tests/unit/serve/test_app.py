@@ -4,7 +4,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -117,6 +117,76 @@ def test_libretranslate_forms_in_parts_are_read(server: Running) -> None:
     assert server.client.post("/translate", files={**parts, "q": (None, "a" * 2_001)}).status_code == 413
 
 
+def html_answer(server: Running, q: str | list[str], **fields: Any) -> httpx.Response:
+    return server.post(q=q, format="html", **{"source": "en", "target": "de", **fields})
+
+
+def test_of_html_the_text_is_translated(server: Running) -> None:
+    html = '<p class="x">a <b>b</b> c</p><script>d</script>'
+    translated = '<p class="x">c! <b>b!</b> a!</p><script>d</script>'
+    assert html_answer(server, html).json() == {"translatedText": translated}
+    assert html_answer(server, [html, "", "<hr>"]).json() == {"translatedText": [translated, "", "<hr>"]}
+    form = {"q": html, "source": "en", "target": "de", "format": "html"}
+    assert server.client.post("/translate", data=form).json() == {"translatedText": translated}
+
+
+def test_other_translations_of_html_have_its_markup(server: Running) -> None:
+    answer = html_answer(server, "<p>a &amp; b</p><p>c</p><hr>", alternatives=2).json()
+    assert answer == {
+        "translatedText": "<p>b! &amp;! a!</p><p>c!</p><hr>",
+        "alternatives": [f"<p>b! &amp;! a! {rank}</p><p>c! {rank}</p><hr>" for rank in (1, 2)],
+    }
+    assert html_answer(server, "<hr>", alternatives=2).json() == {
+        "translatedText": "<hr>",
+        "alternatives": [],
+    }
+
+
+def test_the_language_of_html_is_that_of_its_text() -> None:
+    seen: list[str] = []
+
+    def guess(text: str, _among: Collection[str]) -> tuple[str, float]:
+        seen.append(text)
+        return "en", 0.5
+
+    with running(served(Fake()), guess=guess) as started:
+        answer = html_answer(started, '<p title="c">a</p> <code>d</code>', source="auto").json()
+    assert seen == ["a"]
+    assert answer["detectedLanguage"] == {"language": "en", "confidence": 50.0}
+
+
+@pytest.mark.parametrize(
+    ("html", "says"),
+    [
+        ("<hr>" * 501, "2,004 characters"),
+        ("<p>a" * 51, "51 texts between tags"),
+        ("<p>a <b>b</b> c" * 13, "52 texts between tags"),
+    ],
+)
+def test_limits_hold_for_html_as_a_whole(server: Running, html: str, says: str) -> None:
+    answer = html_answer(server, html)
+    assert answer.status_code == 413
+    assert says in error_of(answer)
+
+
+def test_a_long_line_of_html_is_no_long_line_of_text() -> None:
+    with running(served(Fake())) as started:
+        html = "<p>word</p>" * 500
+        assert html_answer(started, html).json()["translatedText"] == "<p>word!</p>" * 500
+        answer = html_answer(started, "<p>" + "a\n" * 2_501)
+        assert answer.status_code == 413
+        assert "A text between tags has 5,001 characters" in error_of(answer)
+
+
+@pytest.mark.parametrize(
+    "html", ["<", "<p", "</", "<!", "<![x[a]]>", "&#" + "9" * 1_900, "<a b='>", "\x00<\ufffd>", "<script>a"]
+)
+def test_malformed_html_is_translated_as_far_as_it_goes(server: Running, html: str) -> None:
+    answer = html_answer(server, f"<p>a</p>{html}")
+    assert answer.status_code == 200
+    assert answer.json()["translatedText"].startswith("<p>a!</p>")
+
+
 def test_json_that_is_called_a_form_is_read(server: Running) -> None:
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     answer = server.client.post("/translate", content='{"text": "a"}', headers=headers)
@@ -162,7 +232,7 @@ def test_languages_and_models_are_listed(server: Running) -> None:
         (b'{"text": "a", "source": "de", "target": "en"}', 422, "only small"),
         (b'{"text": "a", "model": "other"}', 422, "only small"),
         (b'{"q": "a", "source": "auto", "target": "fr"}', 422, "only small"),
-        (b'{"q": "a", "source": "en", "target": "de", "format": "html"}', 422, "format is wrong"),
+        (b'{"q": "a", "source": "en", "target": "de", "format": "xml"}', 422, "format is wrong"),
         (b'{"text": "unspeakable"}', 422, "This cannot be said: say something else."),
         (json.dumps({"text": "a" * 2_001}).encode(), 413, "2,001 characters"),
         (json.dumps({"text": "a" * 2_001}).encode(), 413, "larger --most-characters"),

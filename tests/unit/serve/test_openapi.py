@@ -1,20 +1,29 @@
-"""The description of the API is true: requests made up from it get the answers that it tells."""
+"""The description of the API is true: requests made up from it get the answers that it tells, from a real model."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
+from html import escape
 from typing import Any
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from tests.unit.serve.fake import Fake, Running, running, served
+from tests.unit.serve.test_markup import Soup
+from tests.unit.translate.small_model import build_small, build_translator, write_subword
 
 from tandem.serve.limits import Limits
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Running]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    subword = write_subword(tmp_path_factory.mktemp("served") / "subword")
+    translator = build_translator(build_small(subword), subword, sentences=True)
+    model = replace(served(Fake()), translator=translator)
     limits = Limits(characters=500, sentences=100)
-    with running(served(Fake()), limits=limits, guess=lambda _text, _among: ("en", 0.5)) as started:
+    with running(model, limits=limits, guess=lambda _text, _among: ("en", 0.5)) as started:
         yield started
 
 
@@ -33,10 +42,34 @@ schema = schemathesis.pytest.from_fixture("described")
 
 @schema.parametrize()
 @settings(
-    max_examples=15, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
 )
 def test_every_answer_is_as_described(case: schemathesis.Case[Any]) -> None:
     case.call_and_validate()
+
+
+@given(html=Soup)
+@settings(max_examples=60)
+def test_whatever_html_is_sent_a_real_model_changes_nothing_but_text(server: Running, html: str) -> None:
+    html = html[:500]
+    answer = server.post(q=html, source="en", target="de", format="html")
+    assert answer.status_code == 200
+    assert [*answer.json()] == ["translatedText"]
+    assert markup(answer.json()["translatedText"]) == markup(html)
+
+
+def markup(html: str) -> Counter[str]:
+    """All that begins like markup, up to where it may end."""
+    return Counter(re.findall("<[A-Za-z/!?][^<>]*", html))
+
+
+def test_html_without_inline_markup_is_translated_as_its_text_is(server: Running) -> None:
+    texts = ["My cousin likes the old train.", "Is he sitting down?"]
+    told = server.post(text=texts).json()["translations"]
+    html = "<h1>{}</h1>\n<p>{}</p>".format(*texts)
+    answer = server.post(q=html, source="en", target="de", format="html").json()
+    escaped = (escape(each["text"], quote=False) for each in told)
+    assert answer["translatedText"] == "<h1>{}</h1>\n<p>{}</p>".format(*escaped)
 
 
 def test_models_languages_and_limits_of_this_server_are_described(server: Running) -> None:
