@@ -10,6 +10,7 @@ from pathlib import Path
 from tandem.artefact import JsonValue
 from tandem.observe.dashboard.board import Board, Viewer
 from tandem.observe.dashboard.drawing import Drawing
+from tandem.observe.dashboard.memory import give_back
 from tandem.observe.dashboard.priority import step_back
 from tandem.observe.dashboard.pulse import Pulse
 from tandem.observe.dashboard.sentences import log_line
@@ -212,8 +213,9 @@ class Follower:
             self._pulse.complaint = f"figures and answers are old: {explain_failure(error, self.run)}"
             if not self._pulse.is_started:
                 self._pulse.show_failure(error)
-        self._room.let_go()
         if is_due:
+            self._room.let_go()
+            give_back()
             rest_s = self._rest_s(time.thread_time() - begun)
             self._due = time.monotonic() + (0.0 if self._is_behind and self.board.is_seen else rest_s)
 

@@ -1,21 +1,31 @@
-"""A process whose memory does not grow with the arrays that pass through it."""
+"""Free memory goes back to the system, where its library would keep the more of it the longer a run is."""
 
 import ctypes
 from contextlib import suppress
+from functools import cache
+from typing import Any
 
-__all__ = ["keep_little"]
+__all__ = ["give_back", "share_memory"]
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-"""What glibc's `mallopt` calls these."""
-_MOST_BYTES = 1 << 20
+_ARENA_MAX = -8
+"""What glibc's `mallopt` calls it."""
 
 
-def keep_little() -> None:
-    """Give memory back to the system soon after it is free, where the system's library can be told so.
+def share_memory() -> None:
+    """Let all threads that are still to come take memory from one place: only that one can be given back whole."""
+    with suppress(AttributeError):
+        _library().mallopt(_ARENA_MAX, 1)
 
-    By itself it raises what it keeps with the largest array that was ever freed: with the length of a run.
-    """
-    with suppress(OSError, AttributeError):
-        library = ctypes.CDLL(None)
-        library.mallopt(_MMAP_THRESHOLD, _MOST_BYTES)
-        library.mallopt(_TRIM_THRESHOLD, _MOST_BYTES)
+
+def give_back() -> None:
+    """Give back what is free, where the library can be told so: a millisecond."""
+    with suppress(AttributeError):
+        _library().malloc_trim(ctypes.c_size_t(0))
+
+
+@cache
+def _library() -> Any:
+    try:
+        return ctypes.CDLL(None)
+    except (OSError, TypeError):  # not everywhere is the process itself a library
+        return None

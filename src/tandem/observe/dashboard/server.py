@@ -8,7 +8,7 @@ from starlette.applications import Starlette
 
 from tandem.observe.dashboard.app import Dashboard
 from tandem.observe.dashboard.assets import prepare_script
-from tandem.observe.dashboard.memory import keep_little
+from tandem.observe.dashboard.memory import share_memory
 from tandem.port import Server
 
 __all__ = ["serve_dashboard"]
@@ -40,6 +40,6 @@ def serve_dashboard(
 
     The process is to end then: signals stay without effect.
     """
-    keep_little()
+    share_memory()
     threading.Thread(target=prepare_script, daemon=True).start()
     _Server(app, dashboard).serve_on(bound, on_start=on_start)

@@ -18,6 +18,11 @@ _LEAST_BYTES = 1 << 20
 class Room(Protocol):
     """Gives out bytes that are not set."""
 
+    @property
+    def spare(self) -> int:
+        """What grows takes more than it needs, by one part of so many: the less it wastes, the more it copies."""
+        ...
+
     def build(self, size: int) -> Any:
         """An array of so many bytes, which are given back with the last view of it."""
         ...
@@ -25,6 +30,8 @@ class Room(Protocol):
 
 class _Memory:
     """The memory of the process."""
+
+    spare = 8
 
     def build(self, size: int) -> Any:
         return np.empty(size, np.uint8)
@@ -38,6 +45,9 @@ class Disk:
 
     Where there is no place for a file, memory is taken.
     """
+
+    spare = 1
+    """What is not written to takes no memory."""
 
     def __init__(self, folder: Path | None = None, *, least_bytes: int = _LEAST_BYTES) -> None:
         self._folder = folder

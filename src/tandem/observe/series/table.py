@@ -10,8 +10,8 @@ from tandem.observe.series.room import MEMORY, Room
 
 __all__ = ["Table"]
 
-_SPARE = 8
-"""An eighth more room than is needed: little is wasted, and what is copied in all stays a multiple of what is held."""
+_FEW = 8
+"""Places to spare at the least."""
 _ALIGNED = 64
 """Bytes; no column begins inside a line of the cache that another one ends in."""
 
@@ -43,7 +43,7 @@ class Table:
     def widen(self, count: int) -> None:
         """Make it that long; what is new is not set."""
         if count > self._space:
-            space = count + count // _SPARE + _SPARE
+            space = count + count // self._room.spare + _FEW
             wide = self._build(space)
             for name, column in wide.items():
                 column[..., : self._count] = self._wide[name][..., : self._count]
