@@ -214,8 +214,9 @@ class Follower:
             if not self._pulse.is_started:
                 self._pulse.show_failure(error)
         if is_due:
-            self._room.let_go()
-            give_back()
+            # What a short run takes is not worth the time.
+            if self._room.let_go():
+                give_back()
             rest_s = self._rest_s(time.thread_time() - begun)
             self._due = time.monotonic() + (0.0 if self._is_behind and self.board.is_seen else rest_s)
 

@@ -68,10 +68,15 @@ class Disk:
         self._mapped.add(mapped)
         return np.frombuffer(mapped, np.uint8)
 
-    def let_go(self) -> None:
-        """Leave the pages to the system, which has them at hand for the next look as long as it can."""
-        for mapped in list(self._mapped):
-            mapped.madvise(mmap.MADV_DONTNEED)
+    def let_go(self) -> bool:
+        """Leave the pages to the system, which has them at hand for the next look as long as it can.
+
+        Returns whether there were any.
+        """
+        mapped = list(self._mapped)
+        for each in mapped:
+            each.madvise(mmap.MADV_DONTNEED)
+        return bool(mapped)
 
 
 def _folder() -> Path:

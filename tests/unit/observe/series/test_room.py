@@ -32,9 +32,11 @@ def _resident_bytes(array: NDArray[np.uint8]) -> int:
 
 
 def test_small_ones_need_no_file(tmp_path: Path) -> None:
-    held = Disk(tmp_path / "is not there").build(100)
+    disk = Disk(tmp_path / "is not there")
+    held = disk.build(100)
     assert held.shape == (100,)
     assert held.dtype == np.uint8
+    assert not disk.let_go()
 
 
 def test_what_was_let_go_is_still_there(tmp_path: Path) -> None:
@@ -42,7 +44,7 @@ def test_what_was_let_go_is_still_there(tmp_path: Path) -> None:
     held = disk.build(4 * MEGA)
     held[:] = 7
     assert _resident_bytes(held) == 4 * MEGA
-    disk.let_go()
+    assert disk.let_go()
     assert _resident_bytes(held) == 0
     assert (held == 7).all()
 
