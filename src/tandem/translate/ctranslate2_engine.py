@@ -319,7 +319,8 @@ class Ctranslate2Engine:
         return found
 
     def _has_banned(self, sentence: Sentence, said: Said) -> bool:
-        return not self._banned.isdisjoint(said.ids[len(sentence.prefix) :])
+        said_freely = said.ids[len(sentence.prefix) :] if sentence.prefix else said.ids
+        return not self._banned.isdisjoint(said_freely)
 
     def _weighed(self, sentences: Sequence[Sentence], said: list[list[Said]]) -> list[list[Said]]:
         """The same with the log-probabilities that are missing."""

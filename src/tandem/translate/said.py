@@ -46,8 +46,9 @@ def _score(said: Said, wish: Wish) -> float:
 
 def best_of(said: Sequence[Said], wish: Wish) -> list[Said]:
     """The best by our own length penalty, as many as are wanted."""
-    finite = [each for each in said if math.isfinite(_score(each, wish))]
-    return sorted(finite, key=lambda each: (-_score(each, wish), len(each.ids)))[: wish.best]
+    scored = ((-_score(each, wish), len(each.ids), place) for place, each in enumerate(said))
+    finite = sorted(each for each in scored if math.isfinite(each[0]))
+    return [said[place] for _, _, place in finite[: wish.best]]
 
 
 def told(said: Said, wish: Wish) -> Found:
