@@ -184,6 +184,7 @@ class Follower:
                 self._live = self._series = None
                 self._drawing = Drawing(self.board)
                 self._series_share = self._read_share = 0.0
+                give_back()
 
     def _new_pulse(self) -> Pulse:
         return Pulse(
@@ -209,14 +210,14 @@ class Follower:
             if self.board.is_seen:
                 self._draw()
             self._pulse.complaint = ""
+            # What a short run takes is not worth the time.
+            if is_due and self._room.let_go():
+                give_back()
         except Exception as error:  # noqa: BLE001 - the page says what is wrong, and the other runs go on
             self._pulse.complaint = f"figures and answers are old: {explain_failure(error, self.run)}"
             if not self._pulse.is_started:
                 self._pulse.show_failure(error)
         if is_due:
-            # What a short run takes is not worth the time.
-            if self._room.let_go():
-                give_back()
             rest_s = self._rest_s(time.thread_time() - begun)
             self._due = time.monotonic() + (0.0 if self._is_behind and self.board.is_seen else rest_s)
 

@@ -60,16 +60,17 @@ def line(
 ) -> Trace:
     """A line, thinned to what a screen shows; `markers` for points that were measured one by one, if they are few."""
     x, y = thin(np.asarray(x, np.float64), np.asarray(y, np.float64), MOST)
+    points = np.count_nonzero(np.isfinite(y))
     trace: Trace = {
         "type": "scatter",
-        "mode": "lines+markers" if len(x) == 1 or (markers and len(x) <= MOST_MARKED) else "lines",
+        "mode": "lines+markers" if points == 1 or (markers and points <= MOST_MARKED) else "lines",
         "name": label(name),
         "x": values(x, 7),
         "y": values(y),
         "line": {"color": colour, "width": 2, "dash": dash},
         "connectgaps": markers,
     }
-    if markers or len(x) == 1:
+    if markers or points == 1:
         trace["marker"] = {"color": colour, "size": 7}
     return trace
 

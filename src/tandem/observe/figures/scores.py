@@ -33,7 +33,8 @@ def _bleu(scored: list[Evaluation]) -> list[Trace]:
     )
     # An interval belongs to one evaluation: where points have to be thinned out, none is shown.
     known = len(scored) <= MOST and bool(np.isfinite(high - low).any())
-    if known and len(scored) > MOST_MARKED:
+    # A band would also stand where evaluations between have none.
+    if known and len(scored) > MOST_MARKED and bool(np.isfinite(high - low).all()):
         interval = band("95 % interval", at, low, high, colour=SOURCE)
         return [interval, line("BLEU on valid", at, bleu, colour=SOURCE, markers=True)]
     name = "BLEU on valid, 95 % interval" if known else "BLEU on valid"

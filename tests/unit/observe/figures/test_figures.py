@@ -148,6 +148,18 @@ def test_many_evaluations_are_lines_and_a_band_without_marks(count: int, is_mark
     )
 
 
+def test_of_many_evaluations_the_only_one_that_measured_something_is_seen() -> None:
+    found = build_evaluations(list(range(10, 60)), [math.nan] * 49 + [2.0], bleu=[20.0] * 50)
+    series = build_series(
+        evaluations=tuple(
+            replace(found[-1], bleu_low=19.0, bleu_high=21.0) if each is found[-1] else each for each in found
+        )
+    )
+    assert line_of(drawn("losses", series), "valid")["mode"] == "lines+markers"
+    (bleu,) = drawn("bleu", series)["data"]  # no band where the others have no interval
+    assert bleu["error_y"]["array"] == [None] * 49 + [1.0]
+
+
 def test_bleu_without_an_interval_has_none() -> None:
     series = build_series(evaluations=build_evaluations([10, 20], [2.0, 1.0], bleu=[3.0, 4.0]))
     (trace,) = drawn("bleu", series)["data"]

@@ -1,13 +1,17 @@
 """Long columns lie in files without a name, which the system may take out of memory."""
 
 import os
+import resource
+import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tandem.observe.series import room
 from tandem.observe.series.room import Disk
 
 MEGA = 1 << 20
@@ -98,3 +102,35 @@ def test_a_folder_that_was_named_for_such_files_is_taken(
     monkeypatch.delenv("TMPDIR")
     Disk().build(2 * MEGA)
     assert seen == [tmp_path, Path("/var/tmp")]
+
+
+def test_half_of_the_files_that_may_be_open_are_left_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allowed = 2 * (len(room._ALL_MAPPED) + 3)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (allowed, allowed))
+    disks = [Disk(tmp_path), Disk(tmp_path)]
+    held = [disk.build(MEGA) for disk in disks for _ in range(4)]
+    assert sum(each.base is not None for each in held) == 3
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert disks[0].build(MEGA).base is not None
+
+
+def test_one_thread_may_build_while_another_lets_go(tmp_path: Path) -> None:
+    disk, over = Disk(tmp_path, least_bytes=1), threading.Event()
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+
+    def build() -> None:
+        while not over.is_set():
+            disk.build(100)
+
+    builder = threading.Thread(target=build)
+    builder.start()
+    try:
+        for _ in range(2_000):
+            disk.let_go()
+    finally:
+        over.set()
+        builder.join()
+        sys.setswitchinterval(before)
