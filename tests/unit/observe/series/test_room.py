@@ -5,6 +5,7 @@ import resource
 import sys
 import tempfile
 import threading
+from collections import deque
 from pathlib import Path
 
 import numpy as np
@@ -118,17 +119,18 @@ def test_half_of_the_files_that_may_be_open_are_left_to_others(
 
 def test_one_thread_may_build_while_another_lets_go(tmp_path: Path) -> None:
     disk, over = Disk(tmp_path, least_bytes=1), threading.Event()
+    held = deque((disk.build(100) for _ in range(100)), maxlen=100)
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
 
     def build() -> None:
         while not over.is_set():
-            disk.build(100)
+            held.append(disk.build(100))
 
     builder = threading.Thread(target=build)
     builder.start()
     try:
-        for _ in range(2_000):
+        for _ in range(1_000):
             disk.let_go()
     finally:
         over.set()
