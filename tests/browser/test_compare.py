@@ -1,19 +1,15 @@
 """The page of a comparison in a real browser: offline, on a phone and in the dark."""
 
-import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 from tests.unit.observe.compare.run_story import build_run
 
 from tandem.observe.compare.comparison import compare_runs
 from tandem.observe.compare.html import comparison_page
 
-CHROMIUM = shutil.which("chromium")
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
 FIGURES = 13
 DRAWN = """
 () => [...document.querySelectorAll("[data-figure]")].filter(
@@ -21,16 +17,6 @@ DRAWN = """
 ).length
 """
 WIDE = "() => document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium, which is not installed")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")

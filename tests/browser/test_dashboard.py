@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.dashboard_served import CHROMIUM, Served, browsing, serving
+from benchmarks.dashboard_served import Served, serving
 from benchmarks.day_log import DayLog
 from benchmarks.killing import write_recipe
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
@@ -106,10 +106,7 @@ DRAW_AGAIN = """async () => {
   return ranges;
 }"""
 
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="needs chromium, which is not installed"),
-    pytest.mark.xdist_group("dashboard"),
-]
+pytestmark = pytest.mark.xdist_group("dashboard")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,12 +142,6 @@ class Runs:
 
     folder: Path
     day: DayLog
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with browsing() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

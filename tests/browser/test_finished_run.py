@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from benchmarks.dashboard_served import CHROMIUM, browsing, serving
+from benchmarks.dashboard_served import serving
 from playwright.sync_api import Browser, Page, expect
 from tests.unit.observe import story
 from tests.unit.observe.watch.host_story import sampling, write_samples
@@ -16,16 +16,7 @@ WAIT_MS = 120_000
 NAMES = ("over", "a-second-run-with-a-name-that-is-long-as-names-of-runs-are")
 READABLE = 200
 
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="needs chromium, which is not installed"),
-    pytest.mark.xdist_group("dashboard"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with browsing() as started:
-        yield started
+pytestmark = pytest.mark.xdist_group("dashboard")
 
 
 @pytest.fixture(scope="module")

@@ -2,18 +2,13 @@
 
 import random
 import re
-import shutil
-from collections.abc import Iterator
 
-import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 from tests.unit.serve.test_markup import FRAGMENTS
 
 from tandem.serve.hypertext import build_hypertext
 from tandem.translate.translator import Link, Translation
 
-CHROMIUM = shutil.which("chromium")
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
 MORE = """
 <a <b <i <p <a\x00 " ' / = x b= c=' d=" > > </p <script/> <style> </style> <style/> <textarea> </textarea> <svg> <svg/>
 <title> <select> <table> <template> <!--> <!---> --!> -- > <b> </b> <code>
@@ -31,16 +26,6 @@ pages => pages.map(html => {
   return told.some(each => each.includes("evil"));
 })
 """
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium, which is not installed")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield started
-        started.close()
 
 
 def draw_page(dice: random.Random) -> tuple[str, str]:

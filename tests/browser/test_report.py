@@ -1,21 +1,17 @@
 """The report's page in a real browser: offline, on a phone, in the dark and on paper."""
 
-import shutil
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 from tests.unit.observe.report.told_run import bare_run, build_run
 
 from tandem.observe.report.gather import gather_report
 from tandem.observe.report.html import report_page
 
-CHROMIUM = shutil.which("chromium")
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
 POINTS = """
 () => [...document.querySelectorAll("[data-figure]")].map(box => [
   box.dataset.figure,
@@ -41,8 +37,6 @@ FITS = """
 
 SCHEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium, which is not installed")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
@@ -51,14 +45,6 @@ class Opened:
     page: Page
     complaints: list[str]
     requests: list[str]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")

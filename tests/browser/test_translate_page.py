@@ -1,18 +1,12 @@
 """The page to translate in a real browser: live, by keyboard, on a phone and in the dark."""
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect
 from tests.unit.serve.fake import Fake, Running, running, served
-
-CHROMIUM = shutil.which("chromium")
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium, which is not installed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,14 +37,6 @@ def server() -> Iterator[Running]:
     )
     with running(*models) as started:
         yield started
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield started
-        started.close()
 
 
 def opened(browser: Browser, server: Running, **context: Any) -> Opened:
