@@ -139,3 +139,6 @@ def test_the_demo_trains_translates_and_says_where_everything_lies(run: Run, fol
     refused = run("demo", *small, "model.width=64", "subword.vocabulary=480", code=1)
     assert "runs/demo was begun with another recipe" in refused.stderr
     assert (home / "data" / "train" / "manifest.json").read_bytes() == shards
+    elsewhere = ["--run", "elsewhere/run", f"data.folder={home / 'data'}", "--device", "abacus"]
+    assert "abacus" in run("demo", *small, *elsewhere, code=1).stderr
+    assert (folder / "elsewhere" / "run" / "data.html").is_file()
