@@ -2,13 +2,14 @@
 
 import multiprocessing
 import os
-import socket
+import tempfile
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
 import torch
 
+from tandem.parallel.meeting import STORE
 from tandem.parallel.world import World, open_world
 
 __all__ = ["run_ranks"]
@@ -22,12 +23,13 @@ def run_ranks(work: Callable[..., Any], size: int, *arguments: Any) -> list[Any]
     """`work(world, *arguments)` on each rank; a failure of any of them fails the test, in its words."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
-    address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
+    folder = tempfile.TemporaryDirectory(prefix="tandem-ranks-")
+    meeting = {STORE: f"{folder.name}/store"}
     ends, ranks = [], []
     for rank in range(size):
         ours, theirs = context.Pipe(duplex=False)
         numbers = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size}
-        environment = address | {name: str(number) for name, number in numbers.items()}
+        environment = meeting | {name: str(number) for name, number in numbers.items()}
         ranks.append(context.Process(target=_run, args=(theirs, environment, work, arguments), daemon=True))
         ranks[-1].start()
         theirs.close()
@@ -39,6 +41,7 @@ def run_ranks(work: Callable[..., Any], size: int, *arguments: Any) -> list[Any]
             process.join(1)
             process.kill()
             process.join()
+        folder.cleanup()
     failures = [f"rank {rank}: {result}" for rank, (good, result) in enumerate(told) if not good]
     assert not failures, "\n".join(failures)
     return [result for _, result in told]
@@ -57,10 +60,3 @@ def _run(
     except BaseException as error:
         end.send((False, f"{type(error).__name__}: {error}"))
         raise
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tandem.cli.hosts import Dir, Hosts, HostsOptions, Nic, Port, Python, SshConfig, reach
+from tandem.cli.hosts import Dir, Hosts, HostsOptions, Network, Nic, Port, Python, SshConfig, reach
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +34,8 @@ def doctor(
     ssh_config: SshConfig = None,
     python: Python = None,
     folder: Dir = "",
-    port: Port = 29400,
+    port: Port = 0,
+    network: Network = "any",
     nic: Nic = "",
     plain: Annotated[bool, typer.Option("--plain", help="Lines instead of a table.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="All lines and measurements as JSON.")] = False,
@@ -54,13 +55,14 @@ def doctor(
             with progress.bar("examining this machine"):
                 examination = look_here(folder=Path(folder), recipe=loaded)
         else:
-            named = HostsOptions(hosts=hosts, ssh_config=ssh_config, python=python)
+            named = HostsOptions(hosts=hosts, ssh_config=ssh_config, python=python, network=network)
             examination = look(
                 *reach(named),
                 folder=folder or str(Path.cwd()),
                 recipe=loaded,
                 port=port,
                 nic=nic,
+                trusted=network == "trusted",
                 progress=progress,
             )
     lines = judge(examination)

@@ -29,6 +29,7 @@ __all__ = [
     "Hosts",
     "HostsOptions",
     "MinHosts",
+    "Network",
     "Nic",
     "Port",
     "Python",
@@ -56,13 +57,22 @@ Dir = Annotated[
     ),
 ]
 Nic = Annotated[str, typer.Option(help="The network interface of the hosts; found if not given.")]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="Where the hosts meet; 0: any free port.")]
+Port = Annotated[
+    int, typer.Option(min=0, max=65535, help="Where each host listens for the others; 0: any free port.")
+]
+Network = Annotated[
+    str,
+    typer.Option(
+        help="What is between the hosts: any, so all is encrypted; trusted, so nothing is, and NCCL joins GPUs."
+    ),
+]
 HostTimeout = Annotated[
     float, typer.Option(min=4.0, help="Seconds of silence after which a host counts as lost.")
 ]
 MinHosts = Annotated[int, typer.Option(min=1, help="Go on while so many hosts are left.")]
 
 _FORWARDED = ("NCCL_", "GLOO_", "TORCH_", "OMP_NUM_THREADS")
+NETWORKS = ("any", "trusted")
 _LABS = Path("/var/lib/tandem/labs")
 
 
@@ -78,6 +88,7 @@ class HostsOptions:
     folder: str = ""
     nic: str = ""
     port: int = 0
+    network: str = "any"
     min_hosts: int = 1
     timeout_s: float = 20.0
 
@@ -85,6 +96,7 @@ class HostsOptions:
     def words(self) -> list[str]:
         """As they are on a command line."""
         given = {"--hosts": self.hosts, "--dir": self.folder, "--python": self.python, "--nic": self.nic}
+        given["--network"] = "" if self.network == "any" else self.network
         given["--ssh-config"] = "" if self.ssh_config is None else str(self.ssh_config)
         return [word for option, value in given.items() if value for word in (option, value)]
 
@@ -94,6 +106,8 @@ def reach(options: HostsOptions) -> tuple[tuple["Host", ...], "Ssh"]:
     from tandem.launch.hosts import read_hosts
     from tandem.launch.ssh import Ssh
 
+    if options.network not in NETWORKS:
+        raise TandemError(f"--network {options.network} is no network: give {' or '.join(NETWORKS)}.")
     hosts = tuple(
         replace(host, workers=host.workers or options.workers) for host in read_hosts(options.hosts)
     )
@@ -149,6 +163,7 @@ def crew_on_hosts(
         environment={name: value for name, value in os.environ.items() if name.startswith(_FORWARDED)},
         nic=options.nic,
         port=options.port,
+        is_network_trusted=options.network == "trusted",
         min_hosts=options.min_hosts,
         silence_s=options.timeout_s,
     )

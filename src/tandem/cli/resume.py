@@ -8,7 +8,18 @@ from typing import Annotated
 import typer
 
 from tandem.cli.forward import ForwardTo
-from tandem.cli.hosts import Dir, Hosts, HostsOptions, HostTimeout, MinHosts, Nic, Port, Python, SshConfig
+from tandem.cli.hosts import (
+    Dir,
+    Hosts,
+    HostsOptions,
+    HostTimeout,
+    MinHosts,
+    Network,
+    Nic,
+    Port,
+    Python,
+    SshConfig,
+)
 from tandem.cli.train import BatchTokens, Device, Fit, Plain, Restarts, Workers
 from tandem.cli.training import How, train_here
 from tandem.errors import TandemError
@@ -37,6 +48,7 @@ def resume(
     far_folder: Dir = "",
     nic: Nic = "",
     port: Port = 0,
+    network: Network = "any",
 ) -> None:
     """Go on with a run from its newest checkpoint, on as many workers as you like."""
     from tandem.config import differences, load_recipe, may_change_on_resume
@@ -69,6 +81,7 @@ def resume(
             folder=far_folder,
             nic=nic,
             port=port,
+            network=network,
             min_hosts=min_hosts,
             timeout_s=host_timeout,
         ),

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tandem.cli.forward import ForwardTo, forwarding
-from tandem.cli.hosts import Dir, Hosts, HostsOptions, HostTimeout, MinHosts, Nic, Port, Python, SshConfig
+from tandem.cli.hosts import (
+    Dir,
+    Hosts,
+    HostsOptions,
+    HostTimeout,
+    MinHosts,
+    Network,
+    Nic,
+    Port,
+    Python,
+    SshConfig,
+)
 from tandem.cli.paths import near
 from tandem.cli.training import How, make_ready, refuse_other_recipe, reporting, train_here
 from tandem.errors import TandemError
@@ -56,6 +67,7 @@ def train(
     far_folder: Dir = "",
     nic: Nic = "",
     port: Port = 0,
+    network: Network = "any",
 ) -> None:
     """Prepare the text if need be and train; the same command goes on where a run was stopped.
 
@@ -91,6 +103,7 @@ def train(
             folder=far_folder,
             nic=nic,
             port=port,
+            network=network,
             min_hosts=min_hosts,
             timeout_s=host_timeout,
         ),

@@ -1,53 +1,24 @@
-"""One start of all workers of this host, through torch's elastic agent."""
+"""One start of this host's workers: processes that start together, are watched, and end together."""
 
-import logging
 import os
 import signal
+import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-
-from torch.distributed import DistError
-from torch.distributed.elastic.agent.server.api import RunResult, WorkerGroup, WorkerSpec
-from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
-from torch.distributed.elastic.multiprocessing import LogsDest, LogsSpecs
-from torch.distributed.elastic.rendezvous import RendezvousParameters, registry
-from torch.distributed.elastic.rendezvous.api import RendezvousError
 
 from tandem.errors import TandemError
 from tandem.launch.pace import GRACE_S
 from tandem.parallel.pulse import PULSE
 
-__all__ = ["Job", "Meeting", "MeetingError", "run_once"]
+__all__ = ["Job", "run_once"]
 
 LOOK_S = 0.2
 """How often the workers are looked at."""
-
-
-class MeetingError(Exception):
-    """The hosts of a start did not meet."""
-
-
-JOIN_S = 60
-"""How long the hosts of a start wait for each other."""
-PARTING_S = 30.0
-"""How long a host whose workers are done waits for the others'."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Meeting:
-    """Where the hosts of one start meet, and which of them this one is."""
-
-    address: str
-    port: int
-    rank: int
-    """This host's number among them; number 0 keeps the store, at the address."""
-    hosts: int
-    name: str
-    """Another one for each start."""
-    own_address: str
+EXIT_S = 10.0
+"""How long a killed worker may take to be gone: a driver may hold it back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,165 +30,89 @@ class Job:
     environment: Mapping[str, str]
     pulses: Path
     """Folder for the workers' pulses, a file pulse-N for rank N."""
-    meeting: Meeting | None = None
-    """None: this host alone."""
+    first_rank: int = 0
+    """Number of this host's first rank."""
+    world_size: int = 0
+    """Ranks on all hosts; 0: only those of this host."""
 
 
 def run_once(job: Job, *, asked: Callable[[], signal.Signals | None]) -> Mapping[int, int]:
     """Start the workers and wait for their end: the exit code of each rank that ended by itself but not well.
 
-    `asked` is the signal that they should be sent, each worker once. Not for the main thread, whose signal handlers
-    the agent would replace.
+    `asked` is the signal that they should be sent, each worker once.
     """
-    with _quietly():
-        try:
-            agent = _Agent(job, asked=asked)
-            try:
-                result = agent.run()
-            finally:
-                agent.leave()
-        except (RendezvousError, DistError) as error:
-            if job.meeting is not None:
-                raise MeetingError(f"{job.meeting.address}:{job.meeting.port}: {_short(error)}") from error
-            raise TandemError(f"Cannot start workers on this host: {error}; look at its network.") from error
-    if not result.is_failed():
-        return {}
-    # One that failed between our look and torch's is known to torch alone.
-    return agent.failed or {rank: failure.exitcode for rank, failure in result.failures.items()}
-
-
-def _spec(job: Job) -> WorkerSpec:
-    return WorkerSpec(
-        role="rank",
-        local_world_size=job.workers,
-        rdzv_handler=registry.get_rendezvous_handler(_alone() if job.meeting is None else _with(job.meeting)),
-        entrypoint=job.command[0],
-        args=tuple(job.command[1:]),
-        max_restarts=0,
-        monitor_interval=LOOK_S,
-        local_addr="localhost" if job.meeting is None else job.meeting.own_address,
-    )
-
-
-def _alone() -> RendezvousParameters:
-    return RendezvousParameters(
-        backend="c10d",
-        endpoint="localhost:0",
-        run_id=f"tandem-{os.getpid()}",
-        min_nodes=1,
-        max_nodes=1,
-        local_addr="localhost",
-        is_host=True,
-    )
-
-
-def _with(meeting: Meeting) -> RendezvousParameters:
-    # Who is who was settled before: a meeting of a given number of hosts, which fails where one does not come.
-    return RendezvousParameters(
-        backend="static",
-        endpoint=f"{_bracketed(meeting.address)}:{meeting.port}",
-        run_id=meeting.name,
-        min_nodes=meeting.hosts,
-        max_nodes=meeting.hosts,
-        local_addr=meeting.own_address,
-        rank=meeting.rank,
-        timeout=JOIN_S,
-    )
-
-
-def _short(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-def _bracketed(address: str) -> str:
-    return f"[{address}]" if ":" in address else address
-
-
-class _Environment(LogsSpecs):
-    """Adds our environment to that of each worker; they redirect their output themselves."""
-
-    def __init__(self, job: Job) -> None:
-        super().__init__()
-        self._job = job
-
-    @property
-    def root_log_dir(self) -> str:
-        return os.devnull
-
-    def reify(self, envs: dict[int, dict[str, str]]) -> LogsDest:
-        for environment in envs.values():
-            pulse = f"{self._job.pulses}/pulse-{environment['RANK']}"
-            environment.update({**self._job.environment, PULSE: pulse})
-        inherited = dict.fromkeys(envs, "")
-        return LogsDest(stdouts=inherited, stderrs=inherited, error_files=dict.fromkeys(envs, os.devnull))
-
-
-class _Agent(LocalElasticAgent):
-    """Torch's agent, which also passes signals on, and tells those that failed from those that it ended itself."""
-
-    def __init__(self, job: Job, *, asked: Callable[[], signal.Signals | None]) -> None:
-        super().__init__(_spec(job), _Environment(job), exit_barrier_timeout=PARTING_S)
-        self._asked = asked
-        self._told: signal.Signals | None = None
-        self.failed: dict[int, int] = {}
-
-    def leave(self) -> None:
-        """Close the meeting place."""
-        self._rdzv_handler.shutdown()
-
-    def _monitor_workers(self, worker_group: WorkerGroup) -> RunResult:
-        pids = {worker.global_rank: int(worker.id) for worker in worker_group.workers}
-        self._pass_on(pids)
-        if _failed(pids):
-            self._settle(pids)
-        result: RunResult = super()._monitor_workers(worker_group)
-        return result
-
-    def _pass_on(self, pids: Mapping[int, int]) -> None:
-        number = self._asked()
-        if number is not None and number != self._told:
-            self._told = number
-            for pid in _running(pids):
-                os.kill(pid, number)
-
-    def _settle(self, pids: Mapping[int, int]) -> None:
-        """Let the others end by themselves, so that they can say why; then end them."""
-        end_s = time.monotonic() + GRACE_S
-        while _running(pids) and time.monotonic() < end_s:
-            time.sleep(LOOK_S / 4)
-            self._pass_on(pids)
-        self.failed = _failed(pids)
-        for pid in _running(pids):
-            os.killpg(pid, signal.SIGKILL)
-
-
-def _running(pids: Mapping[int, int]) -> list[int]:
-    return [pid for pid in pids.values() if _exit_code(pid) is None]
-
-
-def _failed(pids: Mapping[int, int]) -> dict[int, int]:
-    codes = {rank: _exit_code(pid) for rank, pid in pids.items()}
-    return {rank: code for rank, code in codes.items() if code}
-
-
-def _exit_code(pid: int) -> int | None:
-    """Exit code of a worker, negative for a signal, None while it runs; it is left for the agent to collect."""
+    workers: dict[int, subprocess.Popen[bytes]] = {}
     try:
-        ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return 0  # collected already, and the agent goes on after good ends only
-    if ended is None:
-        return None
-    return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Keep torch's talk off the terminal: what matters is in exit codes and reports."""
-    logger = logging.getLogger("torch.distributed")
-    handlers, propagate = logger.handlers, logger.propagate
-    logger.handlers, logger.propagate = [logging.NullHandler()], False
-    try:
-        yield
+        for local_rank in range(job.workers):
+            workers[job.first_rank + local_rank] = _start(job, local_rank)
+        return _watch(workers, asked)
+    except OSError as error:
+        raise TandemError(f"Cannot start workers on this host: {error}; look at its limits.") from error
     finally:
-        logger.handlers, logger.propagate = handlers, propagate
+        _end(workers)
+
+
+def _start(job: Job, local_rank: int) -> "subprocess.Popen[bytes]":
+    rank = job.first_rank + local_rank
+    numbers = {
+        "RANK": rank,
+        "WORLD_SIZE": job.world_size or job.workers,
+        "LOCAL_RANK": local_rank,
+        "LOCAL_WORLD_SIZE": job.workers,
+    }
+    environment = {
+        **os.environ,
+        **{name: str(number) for name, number in numbers.items()},
+        **job.environment,
+        PULSE: f"{job.pulses}/pulse-{rank}",
+    }
+    return subprocess.Popen(  # noqa: S603 - an argument list of our own
+        job.command,
+        env=environment,
+        stdin=subprocess.DEVNULL,  # ours may be the channel to the head
+        start_new_session=True,  # Ctrl-C is for us alone, and whatever a worker starts ends with it
+    )
+
+
+def _watch(
+    workers: Mapping[int, "subprocess.Popen[bytes]"], asked: Callable[[], signal.Signals | None]
+) -> Mapping[int, int]:
+    sent: signal.Signals | None = None
+    end_s = None
+    while running := _running(workers):
+        number = asked()
+        if number is not None and number != sent:
+            sent = number
+            _send(running, number)
+        if end_s is None and _failed(workers):
+            # Let the others end by themselves, so that they can say why.
+            end_s = time.monotonic() + GRACE_S
+        if end_s is not None and time.monotonic() > end_s:
+            break
+        time.sleep(LOOK_S if end_s is None else LOOK_S / 4)
+    return _failed(workers)
+
+
+def _running(workers: Mapping[int, "subprocess.Popen[bytes]"]) -> "list[subprocess.Popen[bytes]]":
+    return [worker for worker in workers.values() if worker.poll() is None]
+
+
+def _failed(workers: Mapping[int, "subprocess.Popen[bytes]"]) -> dict[int, int]:
+    """Exit codes, negative for a signal."""
+    return {rank: code for rank, worker in workers.items() if (code := worker.poll())}
+
+
+def _send(workers: "Sequence[subprocess.Popen[bytes]]", number: signal.Signals) -> None:
+    for worker in workers:
+        with suppress(ProcessLookupError):
+            worker.send_signal(number)
+
+
+def _end(workers: Mapping[int, "subprocess.Popen[bytes]"]) -> None:
+    """Kill what is left, with all that it started."""
+    for worker in _running(workers):
+        with suppress(ProcessLookupError):
+            os.killpg(worker.pid, signal.SIGKILL)
+    for worker in workers.values():
+        with suppress(subprocess.TimeoutExpired):
+            worker.wait(EXIT_S)

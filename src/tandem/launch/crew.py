@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from tandem import __version__
 from tandem.errors import TandemError
@@ -16,6 +16,7 @@ from tandem.launch.cause import Cause
 from tandem.launch.channel import Message
 from tandem.launch.hosts import Host
 from tandem.launch.member import Letter, Member
+from tandem.launch.mesh import describe_mesh
 from tandem.launch.pace import BEAT_S
 from tandem.launch.round import Round
 from tandem.launch.ssh import Ssh
@@ -24,6 +25,9 @@ from tandem.runlog.event import HostRefused, RoundStarted
 from tandem.runlog.writer import RunLog
 
 __all__ = ["HostCrew", "Undertaking"]
+
+Network: TypeAlias = Literal["one host", "mesh", "wireguard", "trusted"]
+"""What carries the ranks' exchange: nothing leaves the host, Tandem's mesh, an interface of WireGuard's, or plain."""
 
 OPEN_S = 90.0
 """How long a host may take to start Python and torch, and an earlier start of ours to be gone there."""
@@ -53,7 +57,9 @@ class Undertaking:
     nic: str = ""
     """The interface to use; empty: the one that reaches the other hosts."""
     port: int = 0
-    """Where the hosts meet; 0: any free one."""
+    """Where each host listens for the others; 0: any free one."""
+    is_network_trusted: bool = False
+    """Whether the ranks may listen on the network themselves, unguarded and unencrypted."""
     min_hosts: int = 1
     silence_s: float = 20.0
     """How long a host may be silent before it counts as lost."""
@@ -226,8 +232,9 @@ class HostCrew:
     def _run(
         self, members: Sequence[Member], asked: Callable[[], signal.Signals | None]
     ) -> Cause | Literal["again"] | None:
-        port = self._task.port or self._reserve(members[0])
-        if port is None:
+        network = self._network_of(members)
+        meeting = self._prepare_meeting(members, network)
+        if meeting is None and network != "one host":
             return "again"
         self._rounds += 1
         now = Round(self._rounds, members, task_run=self._task.run)
@@ -238,6 +245,7 @@ class HostCrew:
                 workers={each.name: each.workers for each in members},
                 address=members[0].address,
                 interfaces=tuple(each.nic for each in members),
+                network=network,
             )
         )
         command = [
@@ -249,9 +257,8 @@ class HostCrew:
         ]
         senders = {each.disk: each for each in reversed(members) if each.disk}
         now.start(
-            port=port,
+            meeting=meeting,
             command=command,
-            name=f"{self._task.token}-{now.number}",
             received={each.name: dict(self._collector.offsets(disk)) for disk, each in senders.items()},
             is_explicit=bool(self._task.nic),
         )
@@ -288,13 +295,36 @@ class HostCrew:
         self._await(lambda: all(each.is_flushed or each.state != "ready" for each in there), ANSWER_S)
         self._collector.save(at_once=True)
 
-    def _reserve(self, member: Member) -> int | None:
-        """A port for the meeting; None if the host was lost meanwhile."""
-        member.ask_port()
-        self._await(lambda: member.port is not None or member.state == "absent", ANSWER_S)
-        if member.port is None and member.state != "absent":
-            member.lose()
-        return member.port
+    def _network_of(self, members: Sequence[Member]) -> Network:
+        if len(members) == 1:
+            return "one host"
+        if all(member.is_private for member in members):
+            return "wireguard"
+        return "trusted" if self._task.is_network_trusted else "mesh"
+
+    def _prepare_meeting(self, members: Sequence[Member], network: Network) -> Message | None:
+        """Where the ranks will meet; None if they are on one host, or if a host was lost meanwhile."""
+        if network == "one host":
+            return None
+        asked = members if network == "mesh" else members[:1]
+        for member in asked:
+            if network == "mesh":
+                member.ask_to_listen(self._task.port)
+            else:
+                member.ask_port()
+        self._await(lambda: all(each.port is not None or each.state == "absent" for each in asked), ANSWER_S)
+        for member in asked:
+            if member.port is None and member.state != "absent":
+                member.lose()
+        if any(member.port is None for member in asked):
+            return None
+        if network != "mesh":
+            return {"address": members[0].address, "port": self._task.port or members[0].port}
+        first_rank, peers = 0, []
+        for member in members:
+            peers.append(member.as_peer(first_rank))
+            first_rank += member.workers
+        return describe_mesh(peers)
 
     # --- messages ---
 

@@ -24,11 +24,12 @@ from tandem.checkpoint.listing import list_checkpoints
 from tandem.errors import TandemError
 from tandem.launch.channel import FarEnd, Message
 from tandem.launch.hardware import choose_hardware
+from tandem.launch.mesh import Mesh
 from tandem.launch.pace import BEAT_S
 from tandem.launch.start import STUCK_S, Start
 from tandem.launch.tail import Tail
 from tandem.lock import BusyError, beside, holding, read_note
-from tandem.parallel.route import address_of, interface_of, source_of
+from tandem.parallel.route import address_of, interface_of, is_wireguard, source_of
 from tandem.runlog.layout import RunLayout
 
 __all__ = ["FarHost", "main"]
@@ -54,6 +55,7 @@ class FarHost:
         self._patience_s = OPENING_S
         self._start: Start | None = None
         self._tail: Tail | None = None
+        self._mesh: Mesh | None = None
         self._sending = Lock()
         self._hurried = Event()
         self._leaves = False
@@ -76,6 +78,8 @@ class FarHost:
                     Thread(target=self._flush, daemon=True).start()
                 case "route":
                     self._answer(_route, message)
+                case "listen":
+                    self._answer(self._listen, message)
                 case "reserve":
                     self._answer(_reserve, message)
                 case "run":
@@ -99,6 +103,7 @@ class FarHost:
                 pass
             current.asked = signal.SIGKILL
             current.is_over.wait(STUCK_S)
+        self._close_mesh()
         for file in self._pulses.glob("*"):
             file.unlink(missing_ok=True)
         self._pulses.rmdir()
@@ -155,12 +160,28 @@ class FarHost:
             else:
                 return
 
+    def _listen(self, message: Message) -> Message:
+        """Open this host's end of the mesh, for the next start."""
+        self._close_mesh()
+        self._mesh = Mesh(name=platform.node(), address=message["address"], port=message["port"])
+        return {"is": "listening", "port": self._mesh.port, "certificate": self._mesh.certificate}
+
+    def _close_mesh(self) -> None:
+        if self._mesh is not None:
+            self._mesh.close()
+            self._mesh = None
+
     def _begin(self, message: Message) -> None:
         # What the person said about interfaces counts more than what was found.
         environment = {**message["found"], **self._environment, **message["environment"]}
         received = message["received"]
         self._tail = None if received is None else Tail(self._run / "log", received)
-        self._start = Start(message, environment=environment, pulses=self._pulses, run=self._run)
+        # It serves one start, and is for none where the ranks are all here.
+        mesh, self._mesh = self._mesh, None
+        if mesh is not None and "peers" not in (message["meeting"] or ()):
+            mesh.close()
+            mesh = None
+        self._start = Start(message, environment=environment, pulses=self._pulses, run=self._run, mesh=mesh)
         Thread(target=self._carry_out, args=(self._start,), daemon=True).start()
 
     def _carry_out(self, started: Start) -> None:
@@ -255,9 +276,10 @@ def _route(message: Message) -> Message:
         address = address_of(nic)
         if address is None:
             raise TandemError(f"{platform.node()} has no interface {nic} with an address: check --nic.")
-        return {"is": "routed", "address": address, "nic": nic}
+        return {"is": "routed", "address": address, "nic": nic, "is_private": is_wireguard(nic)}
     address = source_of(to)
-    return {"is": "routed", "address": address, "nic": interface_of(address) or ""}
+    nic = interface_of(address) or ""
+    return {"is": "routed", "address": address, "nic": nic, "is_private": is_wireguard(nic)}
 
 
 def _reserve(message: Message) -> Message:

@@ -13,6 +13,7 @@ from tandem.launch.cause import Cause, find_cause, local_naming, stalled
 from tandem.launch.report import Reports
 from tandem.launch.stall import Stall, Standing, Watchdog
 from tandem.launch.worker import OUTPUT, PARENT, REPORTS
+from tandem.parallel.meeting import STORE
 from tandem.parallel.pulse import read_pulse
 
 __all__ = ["LocalCrew", "clear_pulses", "read_standings", "worker_environment"]
@@ -35,7 +36,10 @@ class LocalCrew:
             job = Job(
                 command=self._command,
                 workers=self._workers,
-                environment=worker_environment(reports.address, workers=self._workers, output=self._output),
+                environment={
+                    **worker_environment(reports.address, workers=self._workers, output=self._output),
+                    STORE: f"{folder}/store",
+                },
                 pulses=Path(folder),
             )
             look, naming = _Look(Path(folder)), local_naming(self._output)

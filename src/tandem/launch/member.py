@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from tandem.launch.channel import Channel, Message
 from tandem.launch.hosts import Host
+from tandem.launch.mesh import Peer
 from tandem.launch.ssh import Ssh
 
 __all__ = ["Letter", "Member"]
@@ -40,8 +41,12 @@ class Member:
     facts: Mapping[str, Any] = field(default_factory=dict)
     address: str = ""
     nic: str = ""
+    is_private: bool = False
+    """Whether its interface is WireGuard's."""
     port: int | None = None
-    """A free one, if it was asked for one."""
+    """Where it listens for the others, or could."""
+    certificate: str = ""
+    """What proves that it is this host, in the next start."""
     heard_s: float = 0.0
     retry_s: float = 0.0
     """When to try again to reach it."""
@@ -104,6 +109,23 @@ class Member:
         self.port = None
         self.send({"do": "reserve", "address": self.address})
 
+    def ask_to_listen(self, port: int) -> None:
+        """Ask to open its end of the mesh, at any free port for 0."""
+        self.port = None
+        self.send({"do": "listen", "address": self.address, "port": port})
+
+    def as_peer(self, first_rank: int) -> Peer:
+        """The host as the others of a start know it; its ranks are numbered from this one on."""
+        assert self.port is not None
+        return Peer(
+            name=self.name,
+            address=self.address,
+            port=self.port,
+            certificate=self.certificate,
+            first_rank=first_rank,
+            ranks=self.workers,
+        )
+
     def take(self, message: Message) -> None:
         """Hear from it."""
         match message["is"]:
@@ -114,8 +136,11 @@ class Member:
                 self.is_flushed = True
             case "routed":
                 self.address, self.nic = message["address"], message["nic"]
+                self.is_private = message["is_private"]
             case "reserved":
                 self.port = message["port"]
+            case "listening":
+                self.port, self.certificate = message["port"], message["certificate"]
             case _:
                 pass
 

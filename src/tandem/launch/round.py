@@ -53,33 +53,27 @@ class Round:
     def start(
         self,
         *,
-        port: int,
+        meeting: Message | None,
         command: Sequence[str],
-        name: str,
         received: Mapping[str, Mapping[str, int]],
         is_explicit: bool,
     ) -> None:
-        """Tell all hosts to start; the first of them keeps the store.
+        """Tell all hosts to start.
 
-        `received` has the hosts that send the log of their disk, and how much of it is there; with `is_explicit` the
-        interface counts more than the environment.
+        `meeting` is where the ranks find each other: the ends of a mesh, an address on a trusted network, or nothing
+        for ranks on one host; `received` has the hosts that send the log of their disk, and how much of it is there;
+        with `is_explicit` the interface counts more than the environment.
         """
         for number, member in enumerate(self._members):
-            meeting = {
-                "address": self._members[0].address,
-                "port": port,
-                "rank": number,
-                "hosts": len(self._members),
-                "name": name,
-                "own_address": member.address,
-            }
             interface = {"GLOO_SOCKET_IFNAME": member.nic, "NCCL_SOCKET_IFNAME": f"={member.nic}"}
             interface = interface if member.nic and len(self._members) > 1 else {}
             member.send(
                 {
                     "do": "run",
                     "round": self.number,
-                    "meeting": meeting,
+                    "meeting": None if meeting is None else {**meeting, "own": number},
+                    "first_rank": self._first_ranks[member.name],
+                    "world_size": sum(each.workers for each in self._members),
                     "workers": member.workers,
                     "command": list(command),
                     "found": interface,
@@ -150,7 +144,7 @@ class Round:
         ):
             host, reason = next(iter(missed.items()))
             return host_lost(
-                host, rank=self._first_ranks[host], reason=f"it did not meet the others at {reason}"
+                host, rank=self._first_ranks[host], reason=f"its workers could not start: {reason}"
             )
         if cause is None and self._told is None:
             return "again" if self._makes_room else self._maybe_stopped(failures)

@@ -9,11 +9,12 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from tandem.errors import TandemError
-from tandem.launch.agent import Job, Meeting, MeetingError, run_once
+from tandem.launch.agent import Job, run_once
 from tandem.launch.channel import Message
 from tandem.launch.local import clear_pulses, read_standings, worker_environment
+from tandem.launch.mesh import Mesh
 from tandem.launch.report import Reports
+from tandem.parallel.meeting import MESH, STORE
 
 __all__ = ["STUCK_S", "Start"]
 
@@ -24,14 +25,26 @@ STUCK_S = 10.0
 class Start:
     """The workers, from their start to their end."""
 
-    def __init__(self, message: Message, *, environment: Mapping[str, str], pulses: Path, run: Path) -> None:
-        """Prepare to do what the head's message says; what pulses earlier workers left is removed."""
+    def __init__(
+        self,
+        message: Message,
+        *,
+        environment: Mapping[str, str],
+        pulses: Path,
+        run: Path,
+        mesh: Mesh | None = None,
+    ) -> None:
+        """Prepare to do what the head's message says; what pulses earlier workers left is removed.
+
+        `mesh` is this host's end of it, closed after the start; None on one host, or on a trusted network.
+        """
         self.number: int = message["round"]
         self.asked: signal.Signals | None = None
         """The signal that the workers should be sent."""
         self.is_over = Event()
         self._was_ended = False
         self._message, self._environment, self._folder, self._run = message, environment, pulses, run
+        self._mesh = mesh
         self._has_pulses = clear_pulses(pulses)
 
     def carry_out(self) -> Message:
@@ -39,27 +52,40 @@ class Start:
         try:
             return self._carry_out()
         finally:
+            if self._mesh is not None:
+                self._mesh.close()
             self.is_over.set()
 
     def _carry_out(self) -> Message:
         with Reports() as reports:
             output = self._run / "log"
             ours = worker_environment(reports.address, workers=self._message["workers"], output=output)
-            job = Job(
-                command=[sys.executable, "-P", "-m", *self._message["command"]],
-                workers=self._message["workers"],
-                environment={**ours, **self._environment},
-                pulses=self._folder,
-                meeting=Meeting(**self._message["meeting"]),
-            )
             missed = ""
             failed: Mapping[int, int] = {}
             try:
+                job = Job(
+                    command=[sys.executable, "-P", "-m", *self._message["command"]],
+                    workers=self._message["workers"],
+                    environment={**ours, **self._environment, **self._meeting()},
+                    pulses=self._folder,
+                    first_rank=self._message["first_rank"],
+                    world_size=self._message["world_size"],
+                )
                 failed = run_once(job, asked=lambda: self.asked)
-            except (MeetingError, TandemError) as error:
-                missed = str(error)
+            except Exception as error:  # noqa: BLE001 - the head would wait for ever for a start that says nothing
+                missed = str(error) or type(error).__name__
             failures = [asdict(each) for each in reports.received().values()]
         return {"failed": failed, "failures": failures, "missed": missed, "was_ended": self._was_ended}
+
+    def _meeting(self) -> Mapping[str, str]:
+        """What tells the workers where to meet."""
+        meeting = self._message["meeting"]
+        if self._mesh is not None:
+            self._mesh.join(meeting)
+            return {MESH: str(self._mesh.socket_path)}
+        if meeting is None:
+            return {STORE: str(self._folder / f"store-{self.number}")}
+        return {"MASTER_ADDR": meeting["address"], "MASTER_PORT": str(meeting["port"])}
 
     def pulses(self) -> Mapping[str, Any] | None:
         """What the workers are doing; None where there is no room for pulses."""

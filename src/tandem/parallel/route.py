@@ -7,11 +7,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 
 from tandem.errors import TandemError
 
-__all__ = ["address_of", "interface_of", "interface_towards", "source_of"]
+__all__ = ["address_of", "interface_of", "interface_towards", "is_wireguard", "source_of"]
 
 _FAR = ("192.0.2.1", "2001:db8::1")
 """Addresses that nobody has: the way to them is the way to the world."""
@@ -49,6 +50,13 @@ def address_of(interface: str) -> str | None:
     held = [ip_address(address) for name, address in _addresses() if name == interface]
     usable = [address for address in held if not address.is_link_local]
     return str(min(usable, key=lambda address: address.version)) if usable else None
+
+
+def is_wireguard(interface: str) -> bool:
+    """Whether WireGuard encrypts all that passes this interface, between hosts that know each other's keys."""
+    with suppress(OSError):
+        return "DEVTYPE=wireguard" in Path(f"/sys/class/net/{interface}/uevent").read_text().splitlines()
+    return False
 
 
 def interface_towards(address: str) -> str | None:

@@ -3,7 +3,6 @@
 import json
 import os
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Protocol
 
 import torch
@@ -12,8 +11,8 @@ from torch import Tensor
 
 from tandem.artefact import JsonValue
 from tandem.errors import TandemError
+from tandem.parallel.meeting import join
 from tandem.parallel.pulse import NullPulse, Pulse, open_pulse
-from tandem.parallel.route import interface_towards
 
 __all__ = ["Handle", "SoloWorld", "TorchWorld", "World", "open_world"]
 
@@ -152,22 +151,17 @@ class _Felt:
 
 
 class TorchWorld:
-    """Ranks joined by torch.distributed: NCCL between GPUs, gloo between CPUs."""
+    """Ranks joined by torch.distributed."""
 
     def __init__(self, *, device: torch.device, local_rank: int, timeout_s: float, pulse: Pulse) -> None:
-        """Meet the others, as RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in the environment say."""
-        gpu = device.type == "cuda"
-        self.is_one_host = os.environ.get("LOCAL_WORLD_SIZE") == os.environ["WORLD_SIZE"]
-        if gpu:
+        """Meet the others, as RANK, WORLD_SIZE and what `parallel.meeting` knows in the environment say."""
+        rank, size = _number("RANK", 0), _number("WORLD_SIZE", 1)
+        self.is_one_host = os.environ.get("LOCAL_WORLD_SIZE") == str(size)
+        if device.type == "cuda":
             torch.cuda.set_device(device)
-        _choose_interface(gpu=gpu, is_one_host=self.is_one_host)
         self.pulse = pulse
         with pulse.collective("meeting"):
-            dist.init_process_group(
-                "nccl" if gpu else "gloo",
-                timeout=timedelta(seconds=timeout_s),
-                device_id=device if gpu else None,
-            )
+            join(rank=rank, size=size, device=device, timeout_s=timeout_s)
         self.rank = dist.get_rank()
         self.size = dist.get_world_size()
         self.local_rank = local_rank
@@ -266,24 +260,6 @@ def _number(name: str, default: int) -> int:
         return int(text)
     except ValueError:
         raise TandemError(f"{name} is {text!r} in the environment: make it a whole number.") from None
-
-
-def _choose_interface(*, gpu: bool, is_one_host: bool) -> None:
-    """Name the network interface to use, unless the environment does; otherwise the libraries guess.
-
-    They take the address that the host's name stands for, which may be a slow or a dead one.
-    """
-    if is_one_host:
-        if not gpu:
-            os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-        return
-    if {"GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"} <= os.environ.keys():
-        return
-    name = interface_towards(os.environ.get("MASTER_ADDR", ""))
-    if name is not None:
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
-        # Without the sign NCCL takes every interface whose name begins so.
-        os.environ.setdefault("NCCL_SOCKET_IFNAME", f"={name}")
 
 
 def _to_bytes(value: JsonValue) -> bytes:

@@ -42,7 +42,10 @@ for line in sys.stdin:
             where = {"identity": acts.get("identity", name), "connection": f"1.1.1.1 1 10.0.0.{name[1]} 22"}
             say(**{"is": "opened", "disk": name, "time_s": 0.0, **facts, **where})
         case "route":
-            say(**{"is": "routed", "address": f"10.0.0.{name[1]}", "nic": "eth0"})
+            is_private = acts.get("nic") == "wg0"
+            say(**{"is": "routed", "address": f"10.0.0.{name[1]}", "nic": "eth0", "is_private": is_private})
+        case "listen":
+            say(**{"is": "listening", "port": 4000 + int(name[1]), "certificate": f"of {name}"})
         case "reserve":
             say(**{"is": "reserved", "port": 5000})
         case "flush":
@@ -51,7 +54,8 @@ for line in sys.stdin:
             sys.exit(0)
         case "run":
             act = acts["rounds"].pop(0) if acts.get("rounds") else "ends"
-            failed = {str(message["meeting"]["rank"]): -9} if act == "fails" else {}
+            (folder / f"{name}.meeting").write_text(json.dumps(message["meeting"]))
+            failed = {str(message["first_rank"]): -9} if act == "fails" else {}
             about = {"round": message["round"], "newest": 20, "leaves": False, "was_ended": False, "missed": ""}
             say(**{"is": "log", "file": "rank-00000.jsonl", "offset": 2, "text": "x\\n"})
             say(**{"is": "ended", "failed": failed, "failures": [], **about})
@@ -88,7 +92,9 @@ class Stage:
     crews: list[HostCrew]
     equipped: list[str]
 
-    def crew(self, *hosts: list[dict[str, Any]], min_hosts: int = 1) -> HostCrew:
+    def crew(
+        self, *hosts: list[dict[str, Any]], min_hosts: int = 1, is_network_trusted: bool = False
+    ) -> HostCrew:
         (self.folder / "far.py").write_text(FAR)
         for number, acts in enumerate(hosts, start=1):
             lines = [json.dumps({"tandem": __version__, **act}) for act in acts]
@@ -102,6 +108,7 @@ class Stage:
             options=(),
             environment={},
             min_hosts=min_hosts,
+            is_network_trusted=is_network_trusted,
         )
         crew = HostCrew(
             [Host(name=f"h{number}") for number in range(1, len(hosts) + 1)],
@@ -139,8 +146,38 @@ def test_hosts_start_together_in_the_order_in_which_they_were_named(stage: Stage
     assert crew.attempt(never) is None
     assert stage.rounds == [("h1", "h2", "h3")]
     assert crew.newest_step == 20
+    meetings = [json.loads((stage.folder / f"h{number}.meeting").read_text()) for number in (1, 2, 3)]
+    assert [meeting.pop("own") for meeting in meetings] == [0, 1, 2]
+    assert meetings[0] == meetings[1] == meetings[2]
+    ends = [(peer["address"], peer["port"], peer["certificate"]) for peer in meetings[0]["peers"]]
+    assert ends == [(f"10.0.0.{number}", 4000 + number, f"of h{number}") for number in (1, 2, 3)]
+    assert [peer["first_rank"] for peer in meetings[0]["peers"]] == [0, 1, 2]
     # Each of the three disks has a log of this name.
     assert (stage.folder / "log/rank-00000.jsonl").read_text() == "x\n" * 3
+
+
+@pytest.mark.parametrize(
+    ("nic", "is_network_trusted", "network"),
+    [("eth0", False, "mesh"), ("eth0", True, "trusted"), ("wg0", False, "wireguard")],
+)
+def test_only_a_network_that_is_encrypted_or_vouched_for_goes_without_the_mesh(
+    stage: Stage, nic: str, is_network_trusted: bool, network: str
+) -> None:
+    crew = stage.crew([{"nic": nic}], [{"nic": nic}], is_network_trusted=is_network_trusted)
+    crew.connect()
+    assert crew.attempt(never) is None
+    assert [event.network for event in stage.kept.events if isinstance(event, RoundStarted)] == [network]
+    meeting = json.loads((stage.folder / "h2.meeting").read_text())
+    assert (meeting.get("address"), "peers" in meeting) == (
+        (None, True) if network == "mesh" else ("10.0.0.1", False)
+    )
+
+
+def test_one_host_needs_no_network_at_all(stage: Stage) -> None:
+    crew = stage.crew([{}])
+    crew.connect()
+    assert crew.attempt(never) is None
+    assert json.loads((stage.folder / "h1.meeting").read_text()) is None
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def wait_for(file: Path, supervisor: Supervisor) -> None:
 def test_workers_are_ranks_and_what_they_print_is_kept(
     start: Start, tmp_path: Path, kept: Kept, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    code = "import json; names = 'RANK', 'WORLD_SIZE', 'LOCAL_RANK', 'OMP_NUM_THREADS', 'MASTER_PORT'\n"
+    code = "import json; names = 'RANK', 'WORLD_SIZE', 'LOCAL_RANK', 'OMP_NUM_THREADS', 'TANDEM_STORE'\n"
     code += "print(json.dumps({name: os.environ[name] for name in names}))"
     supervisor = start(code)
     supervisor.wait()
@@ -256,16 +256,6 @@ supervisor.wait()
         # The pipe ends when the last process that holds it is gone.
         assert alive.read() == ""
     assert process.returncode == -signal.SIGKILL
-
-
-def test_a_rank_that_dies_between_two_looks_is_not_taken_for_well_ended(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Only torch's own look sees it.
-    monkeypatch.setattr(agent, "_failed", lambda _pids: {})
-    supervisor = start("die(signal.SIGKILL) if rank == 1 else signal.pause()", restarts=0)
-    with pytest.raises(TandemError, match="SIGKILL"):
-        supervisor.wait()
 
 
 def test_workers_in_which_nothing_moves_any_more_are_ended_and_the_one_that_hangs_is_named(

@@ -1,10 +1,8 @@
-import os
-
 import pytest
 import torch
 
 from tandem.errors import TandemError
-from tandem.parallel.world import SoloWorld, _choose_device, _choose_interface, open_world
+from tandem.parallel.world import SoloWorld, _choose_device, open_world
 
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
@@ -75,41 +73,3 @@ def test_a_task_that_slurm_gave_a_gpu_of_its_own_takes_that(environment: pytest.
     environment.delenv("SLURM_GPUS_PER_TASK")
     with pytest.raises(TandemError, match="Worker 1 of this host wants a GPU of its own"):
         _choose_device("cuda", 1)
-
-
-INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
-
-
-@pytest.fixture
-def variables(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """An environment of the test's own, in which the first host is this one."""
-    own = {name: value for name, value in os.environ.items() if name not in INTERFACES}
-    own["MASTER_ADDR"] = "127.0.0.1"
-    monkeypatch.setattr(os, "environ", own)
-    return own
-
-
-def chosen(variables: dict[str, str]) -> list[str | None]:
-    return [variables.get(name) for name in INTERFACES]
-
-
-@pytest.mark.parametrize(("gpu", "expected"), [(False, ["lo", None]), (True, [None, None])])
-def test_ranks_of_one_host_meet_on_its_loopback_and_gpus_need_no_network(
-    variables: dict[str, str], gpu: bool, expected: list[str | None]
-) -> None:
-    _choose_interface(gpu=gpu, is_one_host=True)
-    assert chosen(variables) == expected
-
-
-@pytest.mark.parametrize("gpu", [False, True])
-def test_ranks_of_several_hosts_take_the_interface_that_leads_to_the_first(
-    variables: dict[str, str], gpu: bool
-) -> None:
-    _choose_interface(gpu=gpu, is_one_host=False)
-    assert chosen(variables) == ["lo", "=lo"]
-
-
-def test_an_interface_that_is_named_wins(variables: dict[str, str]) -> None:
-    variables["GLOO_SOCKET_IFNAME"] = "eth5"
-    _choose_interface(gpu=False, is_one_host=False)
-    assert chosen(variables) == ["eth5", "=lo"]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tandem.launch.doctor.facts import OPEN, HostFacts, LinkFacts, SumFacts
+from tandem.launch.doctor.facts import HostFacts, LinkFacts, SumFacts
 from tandem.launch.doctor.needs import Needs
 from tandem.runlog.event import Event, HostExamined, LinkMeasured
 
@@ -34,7 +34,7 @@ class Examination:
             yield LinkMeasured(
                 sender=link.sender,
                 receiver=link.receiver,
-                connection=link.fresh_port if link.fresh_port != OPEN else link.meeting_port,
+                connection=link.outcome,
                 latency_s=link.latency_s,
                 bytes_per_s=link.bytes_per_s,
                 loss=link.loss,

@@ -5,7 +5,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-__all__ = ["OPEN", "Clock", "Disk", "Gpu", "HostFacts", "LinkFacts", "Machine", "Nic", "Outcome", "SumFacts"]
+__all__ = [
+    "OPEN",
+    "Clock",
+    "Disk",
+    "Gpu",
+    "HostFacts",
+    "LinkFacts",
+    "Listening",
+    "Machine",
+    "Nic",
+    "Outcome",
+    "SumFacts",
+]
 
 Outcome = Literal["open", "refused", "timed out", "no route", "taken"]
 """Of an attempt to connect; `taken` means that another program has the port, and nothing was tried."""
@@ -122,8 +134,26 @@ class LinkFacts:
 
     @property
     def is_open(self) -> bool:
-        """Whether ranks could connect this way."""
-        return self.fresh_port == OPEN and self.meeting_port in {OPEN, "taken"}
+        """Whether the hosts could connect this way: each listens at one port."""
+        return self.outcome == OPEN
+
+    @property
+    def outcome(self) -> Outcome:
+        """Of connecting to the meeting port, or to a free one in its place where another program has that."""
+        return self.fresh_port if self.meeting_port == "taken" else self.meeting_port
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """What others could connect to on a host while gradients were summed; addresses with ports, and programs."""
+
+    host: str
+    mesh: str
+    """The one place where the mesh listens; empty on a trusted network."""
+    before: Mapping[str, str]
+    during: Mapping[str, str]
+    """Also what listened for a part of the time."""
+    after: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +170,7 @@ class SumFacts:
     """At a time in this measurement."""
     seconds: float = math.nan
     problem: str = ""
+    listening: tuple["Listening", ...] = ()
 
     @property
     def bus_bytes_per_s(self) -> float:

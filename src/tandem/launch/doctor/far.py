@@ -18,8 +18,11 @@ from tandem.errors import TandemError
 from tandem.launch.channel import FarEnd, Message
 from tandem.launch.doctor.disk import describe_disk
 from tandem.launch.doctor.listener import Listener
+from tandem.launch.doctor.listening import describe_listeners
 from tandem.launch.doctor.machine import describe_machine, describe_nic
 from tandem.launch.doctor.sender import measure, try_port
+from tandem.launch.mesh import Mesh
+from tandem.parallel.meeting import MESH
 
 __all__ = ["main"]
 
@@ -36,6 +39,8 @@ def main() -> None:
         end.cancel()
         end = _end_later()
         Thread(target=_answer, args=(far, message), daemon=True).start()
+    for mesh in _meshes:
+        mesh.close()
     os._exit(0)  # threads may wait for other hosts
 
 
@@ -69,9 +74,27 @@ def _disk(message: Message) -> Mapping[str, Any]:
     return asdict(describe_disk(folder, most_bytes=message["most_bytes"]))
 
 
+_listeners: list[Listener] = []
+_meshes: list[Mesh] = []
+
+
 def _listen(message: Message) -> list[int | None]:
-    listener = Listener(message["token"])
+    listener = Listener(message["token"], address=message["address"])
+    _listeners.append(listener)
     return [listener.open(port) for port in message["ports"]]
+
+
+def _listeners_here(_: Message) -> Mapping[str, str]:
+    return describe_listeners()
+
+
+def _mesh(message: Message) -> Mapping[str, Any]:
+    """Open this host's end of the mesh for a measurement; nothing else of ours listens any longer."""
+    for listener in _listeners:
+        listener.close()
+    mesh = Mesh(name=socket.gethostname(), address=message["address"], port=message["port"])
+    _meshes[:] = [mesh]
+    return {"port": mesh.port, "certificate": mesh.certificate}
 
 
 def _connect(message: Message) -> str:
@@ -87,8 +110,10 @@ def _measure(message: Message) -> Mapping[str, float]:
     return measure(*to, seconds=message["seconds"], datagrams=message["datagrams"])
 
 
-def _free_port(_: Message) -> int:
-    with socket.create_server(("", 0)) as server:
+def _free_port(message: Message) -> int:
+    address = message["address"]
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.create_server((address, 0), family=family) as server:
         number: int = server.getsockname()[1]
         return number
 
@@ -98,6 +123,10 @@ def _reduce(message: Message) -> Any:
     words = [sys.executable, "-P", "-m", "tandem.launch.doctor.reduce"]
     is_late = Event()
     environment = {**os.environ, "OMP_NUM_THREADS": "1", **message["environment"]}
+    mesh = _meshes[0] if message.get("meeting") else None
+    if mesh is not None:
+        mesh.join(message["meeting"])
+        environment[MESH] = str(mesh.socket_path)
     with subprocess.Popen(  # noqa: S603
         words,
         env=environment,
@@ -121,6 +150,8 @@ def _reduce(message: Message) -> Any:
             said = process.stdout.read().strip().splitlines()
         finally:
             timer.cancel()
+            if mesh is not None:
+                mesh.close()
     if is_late.is_set():
         raise TandemError(f"it took more than {message['limit_s']:.0f} s.")
     if process.returncode < 0:
@@ -136,8 +167,10 @@ _DOING: Mapping[str, Callable[[Message], Any]] = {
     "disk": _disk,
     "free port": _free_port,
     "listen": _listen,
+    "listeners": _listeners_here,
     "machine": _machine,
     "measure": _measure,
+    "mesh": _mesh,
     "nic": _nic,
     "reduce": _reduce,
 }

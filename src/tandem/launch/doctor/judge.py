@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from tandem.launch.doctor.examination import Examination
 from tandem.launch.doctor.facts import Disk, HostFacts, Machine
-from tandem.launch.doctor.judge_links import judge_links, judge_sums
+from tandem.launch.doctor.judge_links import judge_links, judge_listening, judge_sums
 from tandem.launch.doctor.judge_memory import judge_memory
 from tandem.launch.doctor.line import Line
 from tandem.launch.doctor.needs import Needs
@@ -38,6 +38,7 @@ def judge(examination: Examination) -> tuple[Line, ...]:
         lines += _judge_nic(host, examination.hosts)
     lines += judge_links(examination)
     lines += judge_sums(examination)
+    lines += judge_listening(examination)
     return tuple(lines)
 
 

@@ -2,21 +2,22 @@
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from tandem.launch.doctor.blame import blame_directions, blame_links
 from tandem.launch.doctor.examination import Examination
-from tandem.launch.doctor.facts import OPEN, LinkFacts, Outcome
+from tandem.launch.doctor.facts import LinkFacts, Listening, Outcome
 from tandem.launch.doctor.line import Line, Verdict
 from tandem.launch.doctor.quantity import bits_a_second, seconds, share, size
 
-__all__ = ["judge_links", "judge_sums"]
+__all__ = ["judge_links", "judge_listening", "judge_sums"]
 
 _POOR_LOSS, _BROKEN_LOSS = 0.001, 0.01
+_MOST_SHOWN = 8
 _SLOW = 0.5
 """Of the usual speed of the cluster's links; of the slowest link's, for summing."""
-_PORTS = "1024–65535"
+_A_PORT = 29400
 _WHY = {
     "timed out": "nothing comes back, so a firewall drops it",
     "refused": "it is turned away, though somebody listens: a firewall rejects it, or the address is another machine's",
@@ -63,6 +64,40 @@ def judge_sums(examination: Examination) -> Iterator[Line]:
         yield Line(host=host, what="all-reduce", value=value)
 
 
+def judge_listening(examination: Examination) -> Iterator[Line]:
+    """What strangers could connect to because of a run: the mesh, and nothing else."""
+    for host in () if examination.sums is None else examination.sums.listening:
+        new = {place: host.during[place] for place in host.during if place not in host.before}
+        others = {place: program for place, program in new.items() if place != host.mesh}
+        left = [place for place in host.after if place not in host.before]
+        value = f"before {_places(host.before)}; while summing also {_places(new, mesh=host.mesh)}"
+        value += f"; afterwards still {', '.join(left)}" if left else "; afterwards as before"
+        if others or left:
+            yield Line(
+                host=host.host, what="listeners", value=value, verdict="poor", cure=_close(host, others)
+            )
+        else:
+            yield Line(host=host.host, what="listeners", value=value)
+
+
+def _places(listeners: Mapping[str, str], *, mesh: str = "") -> str:
+    if not listeners:
+        return "nothing"
+    names = {place: "the mesh" if place == mesh else program for place, program in listeners.items()}
+    shown = [f"{place} ({name})" if name else place for place, name in sorted(names.items())]
+    return ", ".join(shown[:_MOST_SHOWN]) + (" …" if len(shown) > _MOST_SHOWN else "")
+
+
+def _close(host: Listening, others: Mapping[str, str]) -> str:
+    where = _places(others) if others else "a port that was opened"
+    if not host.mesh:
+        cure = "leave out --network trusted, or keep them off this network"
+        return f"Strangers can connect to {where} on {host.host}: {cure}."
+    return (
+        f"Strangers can connect to {where} on {host.host}: if that is no program of yours, look what it is."
+    )
+
+
 def _judge_taken(links: Sequence[LinkFacts], port: int) -> Iterator[Line]:
     for name in dict.fromkeys(link.receiver for link in links if link.meeting_port == "taken"):
         cure = f"Another program on {name} has port {port}, perhaps a training: give another --port."
@@ -76,32 +111,31 @@ def _judge_connections(links: Sequence[LinkFacts], port: int) -> Iterator[Line]:
     found = blame_directions(bad, tried)
     well = len(tried) - len(bad)
     if well:
-        on = f"on port {port} and on a free port" if port else "on a free port"
+        on = f"on port {port}" if port else "on a free port"
         value = f"{well} of {len(tried)} directions open, {on}"
         yield Line(host="all", what="ports", value=value)
     for where, pairs in found.items():
         worst = bad[pairs[0]]
-        outcome = worst.fresh_port if worst.fresh_port != OPEN else worst.meeting_port
-        ports = [f"port {port}"] if port and worst.meeting_port not in {OPEN, "taken"} else []
-        ports += ["a free port"] if worst.fresh_port != OPEN else []
         name = where.strip("→ ") if where.startswith("→") or where.endswith("→") else where
-        value = f"{'from' if where.endswith('→') else 'to'} {' and '.join(ports)}: {outcome}"
-        yield Line(host=name, what="ports", value=value, verdict="broken", cure=_open_ports(where, outcome))
+        to = f"port {port}" if port and worst.meeting_port != "taken" else "a free port"
+        value = f"{'from' if where.endswith('→') else 'to'} {to}: {worst.outcome}"
+        cure = _open_port(where, worst.outcome, port)
+        yield Line(host=name, what="ports", value=value, verdict="broken", cure=cure)
 
 
-def _open_ports(where: str, outcome: Outcome) -> str:
+def _open_port(where: str, outcome: Outcome, port: int) -> str:
+    """One is enough, the same on every host."""
+    told = f"TCP port {port}" if port else f"a TCP port, such as {_A_PORT}, and give it as --port {_A_PORT}"
     why = _WHY[outcome]
     if outcome == "no route":
         return f"{where}: {why}; look at addresses and routes, or give --nic."
     if where.startswith("→"):
         name = where.strip("→ ")
-        return f"The others cannot connect to {name} ({why}): open TCP ports {_PORTS} on {name} to the hosts."
+        return f"The others cannot connect to {name} ({why}): open {told} on {name} to the hosts."
     if where.endswith("→"):
         name = where.strip("→ ")
-        return (
-            f"{name} cannot connect to the others ({why}): let {name} out to TCP ports {_PORTS} of the hosts."
-        )
-    return f"{where}: {why}; open TCP ports {_PORTS} between them."
+        return f"{name} cannot connect to the others ({why}): let {name} out to the hosts; open {told} there."
+    return f"{where}: {why}; open {told} between them."
 
 
 def _judge_streams(links: Sequence[LinkFacts], *, losing: AbstractSet[str]) -> Iterator[Line]:

@@ -46,7 +46,7 @@ def examine_links(
         for pair in pairs:
             link = links.get(pair)
             is_lost = any(places[name][0].lost for name in pair)
-            if link is not None and link.fresh_port == OPEN and not is_lost:
+            if link is not None and link.is_open and not is_lost:
                 links[pair] = _measure(link, places, ports, token, brief=brief)
             bar.advance(1)
     return tuple(links.values())
@@ -55,7 +55,10 @@ def examine_links(
 def _listen(places: Mapping[str, Place], port: int, token: str) -> dict[str, list[int | None]]:
     """By host: a free port, and the meeting port if there is one, unless it is taken; somebody listens there now."""
     ports = [0, port] if port else [0]
-    asked = {name: at.ask("listen", ports=ports, token=token) for name, (at, _) in places.items()}
+    asked = {
+        name: at.ask("listen", ports=ports, token=token, address=address)
+        for name, (at, address) in places.items()
+    }
     return _answers(places, asked, limit_s=_LISTEN_S)
 
 
@@ -105,10 +108,9 @@ def _measure(
 ) -> LinkFacts:
     plan = _BRIEF if brief else _FULL
     at, to = places[link.sender][0], places[link.receiver][1]
+    number = ports[link.receiver][-1 if link.meeting_port == OPEN else 0]
     try:
-        held = at.get(
-            "measure", limit_s=_MEASURE_S, address=to, port=ports[link.receiver][0], token=token, **plan
-        )
+        held = at.get("measure", limit_s=_MEASURE_S, address=to, port=number, token=token, **plan)
     except NoAnswerError as error:
         # Where a host is gone, that is the trouble, and not its links.
         both_there = at.is_there() and places[link.receiver][0].is_there()

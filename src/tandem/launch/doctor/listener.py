@@ -9,7 +9,7 @@ import struct
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from threading import Thread
+from threading import Semaphore, Thread
 from typing import Any
 
 __all__ = ["TICKET_BYTES", "Listener"]
@@ -18,41 +18,68 @@ TICKET_BYTES = 16
 """How much of the token every datagram begins with."""
 
 _LONGEST_S = 10.0
+_TOKEN_S = 3.0
+"""How long whoever connects may take to show the token."""
+_MOST_AT_ONCE = 256
+"""Connections; a few for each host that measures, and strangers'."""
 _LATE_S = 0.2
 _COUNT_OVERFLOWS = 40
 """Linux's SO_RXQ_OVFL, which Python does not name: how many datagrams our own buffer had no room for."""
 
 
 class Listener:
-    """Listens on ports for as long as this process lives, and serves those who know the token."""
+    """Listens at one address of this host, and serves those who know the token."""
 
-    def __init__(self, token: str) -> None:
-        self._token = token
+    def __init__(self, token: str, *, address: str) -> None:
+        self._token, self._address = token, address
+        self._servers: list[socket.socket] = []
+        self._room = Semaphore(_MOST_AT_ONCE)
 
     def open(self, port: int) -> int | None:
         """Listen on a port, or on a free one for 0; gives the port, or None where another program has it."""
+        family = socket.AF_INET6 if ":" in self._address else socket.AF_INET
         try:
-            server = _server(port)
+            server = socket.create_server((self._address, port), family=family, backlog=128)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 return None
             raise
+        self._servers.append(server)
         Thread(target=self._accept, args=(server,), daemon=True).start()
         number: int = server.getsockname()[1]
         return number
 
+    def close(self) -> None:
+        """Listen no longer."""
+        for server in self._servers:
+            with suppress(OSError):
+                server.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for callers
+            server.close()
+        self._servers.clear()
+
     def _accept(self, server: socket.socket) -> None:
-        while True:
-            connection, _ = server.accept()
-            Thread(target=self._serve, args=(connection,), daemon=True).start()
+        with suppress(OSError):
+            while True:
+                connection, _ = server.accept()
+                if self._room.acquire(blocking=False):
+                    Thread(target=self._serve_and_leave, args=(connection,), daemon=True).start()
+                else:
+                    connection.close()
+
+    def _serve_and_leave(self, connection: socket.socket) -> None:
+        try:
+            self._serve(connection)
+        finally:
+            self._room.release()
 
     def _serve(self, connection: socket.socket) -> None:
         kinds: Mapping[str, Callable[[socket.socket, Mapping[str, Any]], None]]
         kinds = {"hello": _hello, "echo": _echo, "sink": _sink, "count": self._count}
         # A stranger's connection, or one that breaks, is dropped: the other side says what it saw.
-        with suppress(OSError, ValueError, KeyError), connection:
-            connection.settimeout(_LONGEST_S)
+        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError), connection:
+            connection.settimeout(_TOKEN_S)
             words = json.loads(connection.makefile("rb").readline(1000))
+            connection.settimeout(_LONGEST_S)
             if hmac.compare_digest(str(words["token"]), self._token):
                 kinds[words["do"]](connection, words)
 
@@ -61,8 +88,6 @@ class Listener:
         with socket.socket(connection.family, socket.SOCK_DGRAM) as end:
             end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
             end.setsockopt(socket.SOL_SOCKET, _COUNT_OVERFLOWS, 1)
-            if connection.family == socket.AF_INET6:
-                end.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
             end.bind((connection.getsockname()[0], 0))
             _reply(connection, {"port": end.getsockname()[1]})
             received, overflowed, is_done = 0, 0, False
@@ -88,12 +113,6 @@ def _overflows(extra: list[tuple[int, int, bytes]]) -> int:
         if (level, kind) == (socket.SOL_SOCKET, _COUNT_OVERFLOWS) and len(data) >= 4:
             return int(struct.unpack("=I", data[:4])[0])
     return 0
-
-
-def _server(port: int) -> socket.socket:
-    if socket.has_dualstack_ipv6():
-        return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=128)
-    return socket.create_server(("", port), backlog=128)
 
 
 def _hello(connection: socket.socket, _: Mapping[str, Any]) -> None:

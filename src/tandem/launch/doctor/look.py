@@ -26,10 +26,7 @@ from tandem.launch.hosts import Host
 from tandem.launch.ssh import Ssh
 from tandem.progress import SILENT, Progress
 
-__all__ = ["MEETING_PORT", "look", "look_here"]
-
-MEETING_PORT = 29400
-"""Where ranks meet unless told otherwise."""
+__all__ = ["look", "look_here"]
 
 _CLOCK_S, _MACHINE_S, _DISK_S, _NIC_S = 10.0, 90.0, 30.0, 10.0
 _CLOCK_TRIES = 5
@@ -51,15 +48,17 @@ def look(
     *,
     folder: str,
     recipe: Recipe | None = None,
-    port: int = MEETING_PORT,
+    port: int = 0,
     nic: str = "",
+    trusted: bool = False,
     brief: bool = False,
     progress: Progress = SILENT,
 ) -> Examination:
     """Examine hosts, and the links between them, for training in `folder` there (relative: to the home).
 
     A host or a link that does not answer is told of; it holds nothing up for long. `brief` leaves out the summing of
-    gradients, the loss of packets, and all links but those of neighbours. With port 0 hosts may meet at any free one.
+    gradients, the loss of packets, and all links but those of neighbours. With port 0 hosts listen at any free one.
+    On a trusted network gradients are summed without the mesh.
     """
     needs = Needs.of(recipe)
     plan = _Plan(folder=folder, nic=nic, brief=brief)
@@ -85,7 +84,15 @@ def look(
         places = {name: place for name, place in places.items() if not place[0].lost}
         if len(places) > 1 and not brief:
             with progress.bar("summing gradients"):
-                sums = examine_sums(places, facts, links, gradient_bytes=needs.gradient_bytes, nic=nic)
+                sums = examine_sums(
+                    places,
+                    facts,
+                    links,
+                    gradient_bytes=needs.gradient_bytes,
+                    nic=nic,
+                    port=port,
+                    trusted=trusted,
+                )
         found = tuple(
             replace(host, problem=host.problem or bedsides[name].lost) for name, host in facts.items()
         )
@@ -102,7 +109,7 @@ def look_here(*, folder: Path, recipe: Recipe | None = None) -> Examination:
         nic = None
     host = HostFacts(name=platform.node(), machine=machine, disk=disk, nic=nic)
     needs = Needs.of(recipe)
-    return Examination(hosts=(host,), links=(), sums=None, needs=needs, port=MEETING_PORT, tandem=__version__)
+    return Examination(hosts=(host,), links=(), sums=None, needs=needs, port=0, tandem=__version__)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from tandem.parallel.world import World, open_world
 
 __all__ = ["bucket_sizes", "main"]
 
-_REPEATS = 3
+_REPEATS = 10
 _NUMBER_BYTES = 4
 
 

@@ -2,24 +2,29 @@
 
 import os
 import re
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
+from contextlib import suppress
 from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
 from tandem.launch.doctor.bedside import NoAnswerError
-from tandem.launch.doctor.facts import HostFacts, LinkFacts, SumFacts
+from tandem.launch.doctor.facts import HostFacts, LinkFacts, Listening, SumFacts
 from tandem.launch.doctor.links import Place
+from tandem.launch.mesh import Peer, describe_mesh
 
 __all__ = ["choose_members", "examine_sums"]
 
-_GOAL_S = 1.0
+_GOAL_S = 0.4
 """How long one sum should take; a slow link gets fewer bytes."""
 _STARTING_S = 40.0
 """How long torch may take to load, and ranks to meet."""
 _PATIENCE = 20
 _PORT_S = 10.0
+_LOOK_S = 0.5
+"""How often hosts are asked what listens there meanwhile."""
 _AFTERWARDS_S = 5.0
 """How long the others may take to tell what they know when one has failed."""
 _SYMPTOM = re.compile(r"tim(ed|e) ?out|took more than|connection (closed|reset)|broken pipe", re.IGNORECASE)
@@ -45,10 +50,13 @@ def examine_sums(
     *,
     gradient_bytes: int,
     nic: str = "",
+    port: int = 0,
+    trusted: bool = False,
 ) -> SumFacts | None:
     """One rank a host sums as many gradients as the slowest link carries in a moment; None for less than two.
 
-    `nic` is an interface that the person named.
+    `nic` is an interface that the person named, `port` where each host listens; on a trusted network the ranks listen
+    themselves.
     """
     members = choose_members(list(places), links)
     if len(members) < 2:
@@ -67,7 +75,7 @@ def examine_sums(
     asked = {"gradient_bytes": gradient_bytes, "most_bytes": most, "device": facts.device, "limit_s": limit_s}
     environments = {name: _environment(hosts[name], nic) for name in members}
     try:
-        return replace(facts, **_run(places, environments, asked))
+        return replace(facts, **_run(places, environments, asked, port=None if trusted else port))
     except NoAnswerError as error:
         return replace(facts, problem=str(error))
     except (TypeError, KeyError):
@@ -80,25 +88,74 @@ def _run(
     places: Mapping[str, Place],
     environments: Mapping[str, Mapping[str, str]],
     asked: Mapping[str, Any],
+    *,
+    port: int | None,
 ) -> Mapping[str, Any]:
-    first, address = places[next(iter(environments))]
-    meeting = {
-        "WORLD_SIZE": str(len(environments)),
-        "LOCAL_RANK": "0",
-        "LOCAL_WORLD_SIZE": "1",
-        "MASTER_ADDR": address,
-        "MASTER_PORT": str(first.get("free port", limit_s=_PORT_S)),
-    }
+    """What the slowest rank measured, and what listened; `port` is that of the mesh, None for none."""
+    names = list(environments)
+    before = _listeners(places, names)
+    addresses: dict[str, str] = {}
+    meeting = None
+    if port is None:
+        first, address = places[names[0]]
+        free = first.get("free port", limit_s=_PORT_S, address=address)
+        addresses = {"MASTER_ADDR": address, "MASTER_PORT": str(free)}
+        ends = {}
+    else:
+        ends = {
+            name: places[name][0].get("mesh", limit_s=_PORT_S, address=places[name][1], port=port)
+            for name in names
+        }
+        meeting = describe_mesh(
+            [
+                Peer(name=name, address=places[name][1], first_rank=rank, ranks=1, **ends[name])
+                for rank, name in enumerate(names)
+            ]
+        )
     futures: dict[str, Future[Any]] = {}
     for rank, (name, given) in enumerate(environments.items()):
-        environment = {**given, **meeting, "RANK": str(rank)}
+        world = {"WORLD_SIZE": str(len(names)), "RANK": str(rank), "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
         futures[name] = places[name][0].ask(
-            "reduce", environment=environment, asked=asked, limit_s=asked["limit_s"]
+            "reduce",
+            environment={**given, **addresses, **world},
+            asked=asked,
+            limit_s=asked["limit_s"],
+            meeting=meeting and {**meeting, "own": rank},
         )
-    _wait(list(futures.values()), limit_s=asked["limit_s"] + _PORT_S)
-    held = [places[name][0].wait(future, limit_s=0) for name, future in futures.items()]
-    slowest: Mapping[str, Any] = max(held, key=lambda each: each["seconds"])
-    return slowest
+    during: dict[str, dict[str, str]] = {name: {} for name in names}
+    end_s = time.monotonic() + asked["limit_s"] + _PORT_S
+    while not wait(futures.values(), timeout=_LOOK_S).done and time.monotonic() < end_s:
+        # One that is gone does not answer its part of the sum either, which says more.
+        with suppress(NoAnswerError):
+            for name, listeners in _listeners(places, names).items():
+                during[name].update(listeners)
+    _wait(list(futures.values()), limit_s=end_s - time.monotonic())
+    measured = [places[name][0].wait(future, limit_s=0) for name, future in futures.items()]
+    slowest: Mapping[str, Any] = max(measured, key=lambda rank: rank["seconds"])
+    after = _listeners(places, names)
+    return {
+        **slowest,
+        "listening": tuple(
+            Listening(
+                host=name,
+                mesh=_joined(places[name][1], ends[name]["port"]) if ends else "",
+                before=before[name],
+                during=during[name],
+                after=after[name],
+            )
+            for name in names
+        ),
+    }
+
+
+def _listeners(places: Mapping[str, Place], names: Sequence[str]) -> dict[str, dict[str, str]]:
+    """What others could connect to on each host now."""
+    futures = {name: places[name][0].ask("listeners") for name in names}
+    return {name: dict(places[name][0].wait(future, limit_s=_PORT_S)) for name, future in futures.items()}
+
+
+def _joined(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def _wait(futures: Sequence["Future[Any]"], *, limit_s: float) -> None:

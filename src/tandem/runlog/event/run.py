@@ -86,6 +86,8 @@ class RoundStarted(Event):
     """Of the first host, where all meet."""
     interfaces: tuple[str, ...]
     """By which each of them reaches the others; empty where it could not be told."""
+    network: str = ""
+    """What carried the exchange: "mesh", "wireguard", "trusted" or "one host"; empty in older logs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

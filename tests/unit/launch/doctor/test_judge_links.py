@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 from tests.unit.launch.doctor.findings import examination, link, mesh
 
-from tandem.launch.doctor.facts import Outcome, SumFacts
-from tandem.launch.doctor.judge_links import judge_links, judge_sums
+from tandem.launch.doctor.facts import Listening, Outcome, SumFacts
+from tandem.launch.doctor.judge_links import judge_links, judge_listening, judge_sums
 from tandem.launch.doctor.line import Line
 
 NAN = float("nan")
@@ -71,12 +71,47 @@ def test_a_closed_meeting_port_alone_is_told_with_its_number() -> None:
     assert next(line.value for line in lines if line.what == "ports") == "to port 29400: timed out"
 
 
-def test_where_hosts_may_meet_anywhere_no_port_is_named() -> None:
+def test_where_hosts_may_listen_anywhere_no_port_is_named() -> None:
     links = [replace(each, fresh_port="timed out", meeting_port="timed out") for each in [link("a", "b")]]
-    held = replace(examination(links=links), port=0)
-    assert (
-        next(line.value for line in judge_links(held) if line.what == "ports") == "to a free port: timed out"
+    line = next(
+        line for line in judge_links(replace(examination(links=links), port=0)) if line.what == "ports"
     )
+    assert line.value == "to a free port: timed out"
+    assert "give it as --port" in line.cure
+
+
+def test_one_open_port_is_enough() -> None:
+    links = [replace(each, fresh_port="timed out") for each in mesh().values()]
+    assert bad(list(judge_links(examination(links=links)))) == []
+
+
+SSH = {"0.0.0.0:22": "sshd"}
+LISTENING = Listening(
+    host="a", mesh="10.0.0.1:7", before=SSH, during={**SSH, "10.0.0.1:7": "python"}, after=SSH
+)
+
+
+def test_only_the_mesh_may_listen_because_of_a_run() -> None:
+    (line,) = judge_listening(examination(sums=replace(SUMS, listening=(LISTENING,))))
+    assert line.verdict == "fine"
+    assert (
+        line.value
+        == "before 0.0.0.0:22 (sshd); while summing also 10.0.0.1:7 (the mesh); afterwards as before"
+    )
+
+
+def test_another_listener_of_a_run_is_a_finding_with_its_program() -> None:
+    open_too = replace(LISTENING, during={**LISTENING.during, "0.0.0.0:9": "python"})
+    (line,) = judge_listening(examination(sums=replace(SUMS, listening=(open_too,))))
+    assert line.verdict == "poor"
+    assert line.cure.startswith("Strangers can connect to 0.0.0.0:9 (python) on a")
+
+
+def test_a_port_that_stays_open_is_a_finding() -> None:
+    left = replace(LISTENING, after={**SSH, "10.0.0.1:7": "python"})
+    (line,) = judge_listening(examination(sums=replace(SUMS, listening=(left,))))
+    assert line.verdict == "poor"
+    assert line.value.endswith("afterwards still 10.0.0.1:7")
 
 
 def test_a_port_that_another_program_has_is_poor() -> None:

@@ -13,7 +13,7 @@ TOKEN = "0123456789abcdef0123456789abcdef"
 
 @pytest.fixture(scope="module")
 def port() -> int:
-    number = Listener(TOKEN).open(0)
+    number = Listener(TOKEN, address="127.0.0.1").open(0)
     assert number is not None
     return number
 
@@ -44,7 +44,7 @@ def test_a_port_where_nobody_listens_is_refused() -> None:
 
 def test_a_port_that_another_program_has_is_not_opened() -> None:
     with socket.create_server(("", 0)) as server:
-        assert Listener(TOKEN).open(server.getsockname()[1]) is None
+        assert Listener(TOKEN, address="127.0.0.1").open(server.getsockname()[1]) is None
 
 
 def test_a_link_without_faults_is_measured_without_loss(port: int) -> None:

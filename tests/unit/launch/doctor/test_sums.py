@@ -20,9 +20,12 @@ class Patient:
     asked: dict[str, Any] = field(default_factory=dict)
 
     def ask(self, do: str, **what: Any) -> "Future[Any]":
+        future: Future[Any] = Future()
+        if do == "listeners":
+            future.set_result({"0.0.0.0:22": "sshd"} | ({"10.0.0.1:4242": "python"} if self.asked else {}))
+            return future
         assert do == "reduce"
         self.asked = what
-        future: Future[Any] = Future()
         if isinstance(self.answer, str):
             future.set_exception(NoAnswerError(self.answer))
         elif self.answer is not None:
@@ -32,8 +35,9 @@ class Patient:
     def wait(self, future: "Future[Any]", *, limit_s: float) -> Any:
         return future.result(limit_s)
 
-    def get(self, do: str, *, limit_s: float) -> int:  # noqa: ARG002
-        return 4242
+    def get(self, do: str, **what: Any) -> dict[str, Any]:
+        assert (do, what["address"], what["port"]) == ("mesh", "10.0.0.1", 0)
+        return {"port": 4242, "certificate": "c"}
 
 
 def summed(*answers: Any, nic: str = "") -> tuple[SumFacts, list[Patient]]:
@@ -58,7 +62,7 @@ def test_all_hosts_take_part_where_all_connections_are_open() -> None:
 
 def test_a_host_that_the_others_cannot_reach_is_left_out() -> None:
     links = [
-        replace(each, fresh_port="timed out") if pair[1] == "a" else each for pair, each in mesh().items()
+        replace(each, meeting_port="timed out") if pair[1] == "a" else each for pair, each in mesh().items()
     ]
     assert choose_members("abc", links) == ["b", "c"]
 
@@ -104,6 +108,14 @@ def test_ranks_get_what_training_would_give_them(
         assert environment["NCCL_SOCKET_IFNAME"] == "=eth0"
         assert environment["RANK"] == str(rank)
         assert "HOME" not in environment
+
+
+def test_what_listens_is_looked_at_before_meanwhile_and_afterwards() -> None:
+    found, patients = summed(GOOD, GOOD)
+    assert [host.mesh for host in found.listening] == ["10.0.0.1:4242"] * 2
+    assert all(host.before == {"0.0.0.0:22": "sshd"} for host in found.listening)
+    assert all("10.0.0.1:4242" in host.after for host in found.listening)
+    assert [patient.asked["meeting"]["own"] for patient in patients] == [0, 1]
 
 
 def test_bus_speed_and_step_time_follow_from_bytes_and_seconds() -> None:
