@@ -33,6 +33,7 @@ from tandem.cli import (
     watch,
 )
 from tandem.errors import TandemError
+from tandem.process import use_safe_path
 
 __all__ = ["app", "main"]
 
@@ -104,6 +105,7 @@ def _set_encodings() -> None:
 
 def main() -> None:
     """Run the command line: an error is one sentence on standard error and a non-zero exit."""
+    use_safe_path()
     before = signal.signal(signal.SIGINT, _interrupt)
     _set_encodings()
     try:

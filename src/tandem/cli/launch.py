@@ -53,11 +53,12 @@ def slurm(
     from tandem.cli.training import refuse_other_recipe
     from tandem.config import load_recipe
     from tandem.launch.slurm import SlurmJob, submit
+    from tandem.process import python_command
 
     loaded = load_recipe(recipe, overrides or ()).recipe
     folder = run or Path("runs") / loaded.name
     refuse_other_recipe(loaded, folder)
-    command = [python, "-m", "tandem", "train", str(recipe.resolve()), *(overrides or ())]
+    command = python_command("tandem", "train", str(recipe.resolve()), *(overrides or ()), python=python)
     command += ["--run", str(folder.resolve()), "--device", device]
     command += ["--fit"] if fit else []
     command += [] if batch_tokens is None else ["--batch-tokens", str(batch_tokens)]

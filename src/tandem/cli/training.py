@@ -161,11 +161,12 @@ def _crew(recipe: "Recipe", run: Path, how: How, story: _Story) -> Iterator["Cre
     # Not before: a head of other hosts needs no torch, which takes longer to load than all else that it does.
     from tandem.launch.hardware import choose_hardware
     from tandem.launch.local import LocalCrew
+    from tandem.process import python_command
     from tandem.runlog.layout import RunLayout
 
     device, workers = choose_hardware(how.device, how.workers, before=_cpu_ranks(run))
     prepare(workers)
-    command = [sys.executable, "-m", "tandem.cli.rank", str(run), "--device", device, *words]
+    command = python_command("tandem.cli.rank", str(run), "--device", device, *words)
     yield LocalCrew(command, workers=workers, output=RunLayout(run).log)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tandem.errors import TandemError
+from tandem.process import python_command
 
 __all__ = ["Ssh"]
 
@@ -48,8 +49,7 @@ class Ssh:
 
     def module(self, host: str, module: str, *arguments: str) -> list[str]:
         """The argument list that runs a module of Tandem on a host."""
-        # Without -P a folder named tandem in the home there would be taken for this package.
-        return self.command(host, [self.python, "-P", "-m", module, *arguments])
+        return self.command(host, python_command(module, *arguments, python=self.python))
 
     def explain(self, host: str, code: int, said: str) -> str:
         """One sentence for a command that did not start, or broke off: its exit code and what it wrote to stderr."""

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +13,7 @@ from tandem.launch.agent import Job, Meeting, MeetingError, run_once
 from tandem.launch.channel import Message
 from tandem.launch.local import clear_pulses, read_standings, worker_environment
 from tandem.launch.report import Reports
+from tandem.process import python_command
 
 __all__ = ["STUCK_S", "Start"]
 
@@ -46,7 +46,7 @@ class Start:
             output = self._run / "log"
             ours = worker_environment(reports.address, workers=self._message["workers"], output=output)
             job = Job(
-                command=[sys.executable, "-P", "-m", *self._message["command"]],
+                command=python_command(*self._message["command"]),
                 workers=self._message["workers"],
                 environment={**ours, **self._environment},
                 pulses=self._folder,
