@@ -42,7 +42,7 @@ class Start:
             self.is_over.set()
 
     def _carry_out(self) -> Message:
-        with Reports() as reports:
+        with Reports(self._folder) as reports:
             output = self._run / "log"
             ours = worker_environment(reports.address, workers=self._message["workers"], output=output)
             job = Job(
