@@ -33,6 +33,7 @@ from tandem.cli import (
     watch,
 )
 from tandem.errors import TandemError
+from tandem.observe.visible import visible_lines
 from tandem.process import use_safe_path
 
 __all__ = ["app", "main"]
@@ -111,13 +112,12 @@ def main() -> None:
     try:
         app()
     except TandemError as error:
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write(visible_lines(f"error: {error}\n"))
         sys.exit(1)
     except OSError as error:
         where = f" {error.filename}" if error.filename else ""
-        sys.stderr.write(
-            f"error: Cannot use{where}: {error.strerror or error}; check the path and your rights to it.\n"
-        )
+        told = f"error: Cannot use{where}: {error.strerror or error}; check the path and your rights to it.\n"
+        sys.stderr.write(visible_lines(told))
         sys.exit(1)
     except _Interrupted:
         goes_on = sys.argv[1:2] and sys.argv[1] in GO_ON

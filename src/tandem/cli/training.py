@@ -359,6 +359,7 @@ def _show_work(
 
 def _show_end(run: Path, state: "WatchState", console: "Console", *, how: How, is_stopped: bool) -> None:
     from tandem.checkpoint.listing import list_checkpoints
+    from tandem.observe.visible import visible
     from tandem.runlog.layout import RunLayout
 
     layout = RunLayout(run)
@@ -380,7 +381,7 @@ def _show_end(run: Path, state: "WatchState", console: "Console", *, how: How, i
     rows += [(near(page), "the report: open it in a browser")] if page.exists() else []
     # Where there was no place for the log, the checkpoints still tell.
     step = max([state.step, *(info.step for info in whole)])
-    reason = f" ({state.ended})" if state.ended else ""
+    reason = f" ({visible(state.ended)})" if state.ended else ""
     console.print(f"\n{near(run)} is at step {step:,}{reason}.", markup=False)
     width = max(len(left) for left, _ in rows)
     for left, right in rows:
