@@ -41,7 +41,13 @@ class Ssh:
             # A connection of its own: a shared one outlives its command, and is as alive as its first user.
             "ControlMaster=no",
             "ControlPath=none",
+            # Nobody watches this connection, and its host may not be trusted with more than the run.
             "ClearAllForwardings=yes",
+            "ForwardAgent=no",
+            "ForwardX11=no",
+            "ForwardX11Trusted=no",
+            "PermitLocalCommand=no",
+            "Tunnel=no",
         ]
         given = [word for option in options for word in ("-o", option)]
         # What ssh is given is read by a shell on the other side: each word is quoted for it.
