@@ -97,6 +97,9 @@ def k8s(
     ] = 1,
     namespace: Annotated[str, typer.Option(help="Namespace; the current one if not given.")] = "",
     runtime: Annotated[str, typer.Option(help="The cluster's training runtime.")] = "torch-distributed",
+    service_account: Annotated[
+        str, typer.Option(help="An account that exists, as for pull secrets; else one without any rights.")
+    ] = "",
     out: Annotated[Path | None, typer.Option(help="Write into a file instead of printing.")] = None,
 ) -> None:
     """Write a manifest for the Kubeflow trainer (2.2 or newer), the recipe in it: kubectl apply -f starts the run."""
@@ -115,6 +118,7 @@ def k8s(
         gpus=gpus,
         namespace=namespace,
         runtime=runtime,
+        service_account=service_account,
     )
     if out is None:
         typer.echo(job.manifest(), nl=False)
