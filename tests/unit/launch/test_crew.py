@@ -270,16 +270,6 @@ def test_a_host_that_talks_nonsense_in_a_run_is_lost_and_nothing_else(
     assert crew.attempt(never) is None
 
 
-def test_a_host_that_says_more_than_is_read_waits_and_is_not_silent(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(member, "MOST_WAITING", 2)
-    crew = stage.crew([{}], [{}])
-    crew.connect()
-    assert crew.attempt(never) is None
-    assert stage.rounds == [("h1", "h2")]
-
-
 def test_no_host_speaks_for_the_ranks_of_another(stage: Stage) -> None:
     forged = {"rank": 0, "kind": "sentence", "message": "forged", "time_s": 1.0}
     lie = {**ENDED, "is": "ended", "failed": {"0": 1, "1": -9}, "failures": [forged]}
