@@ -9,7 +9,7 @@ would run in place of the library.
 import os
 import sys
 
-__all__ = ["SafeChildren", "leave_working_folder", "python_command", "use_safe_path", "user_environment"]
+__all__ = ["SafeChildren", "leave_working_folder", "python_command", "user_environment"]
 
 _SAFE_PATH = "PYTHONSAFEPATH"
 _GIVEN = os.environ.get(_SAFE_PATH)
@@ -22,7 +22,7 @@ def python_command(module: str, *arguments: str, python: str = "") -> list[str]:
 
 
 class SafeChildren:
-    """A block in which the children that multiprocessing starts import nothing from the working folder.
+    """A block in which all Python that is started imports nothing from the working folder, multiprocessing's too.
 
     A program that uses Tandem as a library keeps its own way of starting others.
     """
@@ -38,21 +38,18 @@ class SafeChildren:
             os.environ[_SAFE_PATH] = self._before
 
 
-def use_safe_path() -> None:
-    """Keep the working folder out of what this process and all that it starts import."""
-    # -P alone does not reach the children of multiprocessing, nor theirs.
-    os.environ[_SAFE_PATH] = "1"
-    sys.path[:] = [place for place in sys.path if place]
-
-
 def leave_working_folder() -> None:
-    """Do so where a module of Tandem's was started by `python -m` without -P, before it imports anything."""
+    """Keep the working folder out of what this process and all that it starts import, where it is Tandem's own.
+
+    That is where a module of Tandem's was started by `python -m`, before it has imported anything.
+    """
     if not _is_started_by_module():
         return
     if not sys.flags.safe_path and sys.path[:1] == [_working_folder()]:
         # Only the entry that -m made: one of PYTHONPATH was asked for.
         del sys.path[0]
-    use_safe_path()
+    # -P alone does not reach the children of multiprocessing, nor theirs.
+    os.environ[_SAFE_PATH] = "1"
 
 
 def user_environment() -> dict[str, str]:

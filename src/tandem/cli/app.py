@@ -34,7 +34,7 @@ from tandem.cli import (
 )
 from tandem.errors import TandemError
 from tandem.observe.visible import visible_lines
-from tandem.process import use_safe_path
+from tandem.process import SafeChildren
 
 __all__ = ["app", "main"]
 
@@ -106,11 +106,11 @@ def _set_encodings() -> None:
 
 def main() -> None:
     """Run the command line: an error is one sentence on standard error and a non-zero exit."""
-    use_safe_path()
     before = signal.signal(signal.SIGINT, _interrupt)
     _set_encodings()
     try:
-        app()
+        with SafeChildren():
+            app()
     except TandemError as error:
         sys.stderr.write(visible_lines(f"error: {error}\n"))
         sys.exit(1)

@@ -106,3 +106,12 @@ def test_an_error_steers_no_terminal(
     told = capsys.readouterr().err
     assert "odd \\x" in told
     assert not any(letter in told for letter in "\x1b\x9b\x07")
+
+
+def test_all_that_a_command_starts_leaves_the_working_folder_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    seen: list[str | None] = []
+    monkeypatch.setattr("tandem.cli.app.app", lambda: seen.append(os.environ.get("PYTHONSAFEPATH")))
+    main()
+    assert seen == ["1"]
+    assert "PYTHONSAFEPATH" not in os.environ
