@@ -2,9 +2,13 @@
 
 from importlib import import_module
 
+from tandem.process import leave_working_folder
+
 __version__ = "0.1.0"
 
 __all__ = ["__version__", "load_translator"]
+
+leave_working_folder()
 
 
 def __getattr__(name: str) -> object:

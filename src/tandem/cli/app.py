@@ -33,6 +33,8 @@ from tandem.cli import (
     watch,
 )
 from tandem.errors import TandemError
+from tandem.observe.visible import visible_lines
+from tandem.process import SafeChildren
 
 __all__ = ["app", "main"]
 
@@ -107,15 +109,15 @@ def main() -> None:
     before = signal.signal(signal.SIGINT, _interrupt)
     _set_encodings()
     try:
-        app()
+        with SafeChildren():
+            app()
     except TandemError as error:
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write(visible_lines(f"error: {error}\n"))
         sys.exit(1)
     except OSError as error:
         where = f" {error.filename}" if error.filename else ""
-        sys.stderr.write(
-            f"error: Cannot use{where}: {error.strerror or error}; check the path and your rights to it.\n"
-        )
+        told = f"error: Cannot use{where}: {error.strerror or error}; check the path and your rights to it.\n"
+        sys.stderr.write(visible_lines(told))
         sys.exit(1)
     except _Interrupted:
         goes_on = sys.argv[1:2] and sys.argv[1] in GO_ON

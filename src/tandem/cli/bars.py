@@ -22,6 +22,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from tandem.observe.visible import visible
+
 __all__ = ["Bars"]
 
 
@@ -81,6 +83,7 @@ class Bars:
     @contextmanager
     def bar(self, task: str, *, total: int | None = None, unit: str = "") -> Iterator[_Bar]:
         """Open a bar."""
+        task = visible(task)
         number = self._progress.add_task(escape(task), total=total, unit=unit)
         begun = time.monotonic()
         yield _Bar(self._progress, number)
@@ -108,4 +111,4 @@ class Bars:
 
     def say(self, text: str) -> None:
         """Print a line above the bars."""
-        self.console.print(text, highlight=False, markup=False)
+        self.console.print(visible(text), highlight=False, markup=False)

@@ -34,6 +34,7 @@ def checkpoints(
 
     from tandem.checkpoint.listing import list_checkpoints
     from tandem.cli.bars import Bars
+    from tandem.observe.visible import visible
     from tandem.runlog.layout import RunLayout
 
     folder = RunLayout(run).checkpoints
@@ -49,7 +50,8 @@ def checkpoints(
         console.print(_table(infos, files=files))
         for info in infos:
             if info.damage is not None:
-                console.print(f"{info.folder.name}: {info.damage}", markup=False, soft_wrap=True)
+                told = visible(f"{info.folder.name}: {info.damage}")
+                console.print(told, markup=False, soft_wrap=True)
         console.print(f"in {near(folder)}", markup=False, soft_wrap=True)
     if verify and not all(info.is_complete for info in infos):
         raise typer.Exit(1)
@@ -80,6 +82,7 @@ def _table(infos: "list[CheckpointInfo]", *, files: bool) -> "Table":
     from rich.table import Table
 
     from tandem.observe.numbers import count, megabytes
+    from tandem.observe.visible import visible
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in ("step", "written", "size", "eval loss", "BLEU"):
@@ -96,5 +99,5 @@ def _table(infos: "list[CheckpointInfo]", *, files: bool) -> "Table":
             ", ".join(_marks(info)),
         )
         for name, size in info.files.items() if files else ():
-            table.add_row("", "", megabytes(size), "", "", escape(name))
+            table.add_row("", "", megabytes(size), "", "", escape(visible(name)))
     return table

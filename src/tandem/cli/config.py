@@ -74,7 +74,9 @@ def _print_values(loaded: "LoadedRecipe") -> None:
     from rich.console import Console
     from rich.text import Text
 
-    rows = list(loaded.rows())
+    from tandem.observe.visible import visible
+
+    rows = [tuple(map(visible, row)) for row in loaded.rows()]
     key_width, value_width = (max(len(row[column]) for row in rows) for column in (0, 1))
     console = Console(highlight=False)
     for key, value, origin in rows:

@@ -9,6 +9,7 @@ import typer
 
 from tandem.cli.library import state_folder
 from tandem.errors import TandemError
+from tandem.observe.visible import visible, visible_lines
 
 if TYPE_CHECKING:
     from tandem.translate.translator import Translator
@@ -33,10 +34,10 @@ def converse(
             try:
                 (translation,) = translator.translate([line], wish)
             except TandemError as error:
-                typer.echo(f"error: {error}", err=True)
+                typer.echo(visible(f"error: {error}"), err=True)
                 continue
             for told in write(translation, number) if write else [translation.text]:
-                typer.echo(told)
+                typer.echo(visible_lines(told))
 
 
 def _maybe_typed() -> str | None:

@@ -38,12 +38,13 @@ def prepare(
     from tandem.data.prepare import prepare as prepare_data
     from tandem.data.workers import cores
     from tandem.observe.data_card import headline
+    from tandem.observe.visible import visible
 
     loaded = load_recipe(recipe, overrides or ())
     with Bars() as progress:
         prepared = prepare_data(loaded.recipe, workers=workers or cores(), progress=progress)
     console = Console(highlight=False, soft_wrap=True)
-    console.print(headline(prepared.card()), markup=False)
+    console.print(visible(headline(prepared.card())), markup=False)
     console.print(f"Prepared data: {near(prepared.folder)}", markup=False)
     console.print(f"Look at it:    tandem data inspect {near(prepared.folder)}", markup=False)
 

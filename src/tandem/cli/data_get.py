@@ -29,6 +29,7 @@ def list_corpora(
 ) -> None:
     """List public corpora: what they hold, how big they are, and under which licence."""
     from tandem.data.corpus.public.entry import parse_languages
+    from tandem.observe.visible import visible_lines
 
     pair = parse_languages(languages) if languages else None
     lines = _indexed(words or [], pair) if everything else _catalogued(words or [], pair)
@@ -37,7 +38,7 @@ def list_corpora(
         return
     shown = 0
     for shown, line in enumerate(lines, 1):  # noqa: B007 - counted for the closing line
-        typer.echo(_render(line))
+        typer.echo(visible_lines(_render(line)))
     if shown == 0:
         typer.echo("No corpus fits." if everything else "No corpus fits; --all looks at the whole index.")
     elif not everything:
@@ -55,14 +56,15 @@ def get_corpus(
     from tandem.data.corpus.public.download import find_cache
     from tandem.data.corpus.public.entry import parse_languages
     from tandem.data.corpus.public.fetch import fetch_corpus
+    from tandem.observe.visible import visible, visible_lines
 
     pair = parse_languages(languages) if languages else None
     with Bars() as bars:
         corpus = _find(name, pair, bars)
         fetched = fetch_corpus(corpus, to / corpus.folder, cache=find_cache(), progress=bars)
-    typer.echo(_summarise(corpus, fetched))
+    typer.echo(visible(_summarise(corpus, fetched)))
     typer.echo("\nFor a recipe:\n")
-    typer.echo("\n".join(_recipe_lines(corpus, fetched.folder.resolve())))
+    typer.echo(visible_lines("\n".join(_recipe_lines(corpus, fetched.folder.resolve()))))
 
 
 def _find(name: str, pair: tuple[str, str] | None, progress: "Progress") -> "PublicCorpus":

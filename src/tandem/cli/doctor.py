@@ -77,6 +77,7 @@ def _show(lines: Sequence["Line"], examination: "Examination", *, plain: bool, a
     if as_json:
         typer.echo(json.dumps(_to_json(lines, examination), indent=1, ensure_ascii=False))
         return
+    lines = [_visible(line) for line in lines]
     console = Console(highlight=False)
     if plain:
         for line in lines:
@@ -85,6 +86,15 @@ def _show(lines: Sequence["Line"], examination: "Examination", *, plain: bool, a
     else:
         _show_table(console, lines)
     _show_sum(console, lines, plain=plain)
+
+
+def _visible(line: "Line") -> "Line":
+    """The same, without what a host could have written to steer the terminal."""
+    from dataclasses import replace
+
+    from tandem.observe.visible import visible
+
+    return replace(line, host=visible(line.host), value=visible(line.value), cure=visible(line.cure))
 
 
 def _show_table(console: "Console", lines: Sequence["Line"]) -> None:

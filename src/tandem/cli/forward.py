@@ -88,6 +88,7 @@ def forward(
 def forwarding(run: Path, tool: str) -> Iterator[list["Beside"]]:
     """Forward the run beside the block, from a process of its own; an empty name means not at all."""
     from tandem.observe.sinks.beside import start_beside
+    from tandem.observe.visible import visible
 
     if not tool:
         yield []
@@ -98,7 +99,7 @@ def forwarding(run: Path, tool: str) -> Iterator[list["Beside"]]:
     finally:
         child.finish()
         if child.failure:
-            typer.echo(f"warning: {child.failure}", err=True)
+            typer.echo(visible(f"warning: {child.failure}"), err=True)
 
 
 def _until_let_go(give_up: Callable[[], None], *, last_s: float = LAST_S) -> Callable[[], bool]:

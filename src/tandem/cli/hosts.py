@@ -199,6 +199,7 @@ def _examine(
     from tandem.cli.bars import Bars
     from tandem.launch.doctor.judge import judge
     from tandem.launch.doctor.look import look
+    from tandem.observe.visible import visible
 
     if len(hosts) == 1:
         return
@@ -211,7 +212,8 @@ def _examine(
         if line.verdict == "broken" and line.what in ("ports", "link"):
             raise TandemError(f"{line.host}, {line.what}: {line.value}; {line.cure}")
         if line.verdict != "fine":
-            typer.echo(f"warning: {line.host}, {line.what}: {line.value}; {line.cure}", err=True)
+            told = f"warning: {line.host}, {line.what}: {line.value}; {line.cure}"
+            typer.echo(visible(told), err=True)
 
 
 def equip(recipe: "Recipe", hosts: Sequence[str], ssh: "Ssh", folder: str, progress: "Progress") -> None:

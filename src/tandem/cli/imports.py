@@ -143,6 +143,8 @@ def _time(text: str) -> datetime | None:
 
 
 def _tell(imported: "Imported") -> None:
+    from tandem.observe.visible import visible
+
     parts = [
         f"{imported.steps:,} records of steps {imported.first_step:,} to {imported.last_step:,}",
         f"{imported.evaluations} evaluations" if imported.evaluations != 1 else "1 evaluation",
@@ -150,8 +152,8 @@ def _tell(imported: "Imported") -> None:
         *([f"{imported.torn} files with a torn end"] if imported.torn else ()),
     ]
     typer.echo(f"{near(imported.run)}: {', '.join(parts)}")
-    typer.echo(f"not told by the files: {', '.join(imported.untold)}")
+    typer.echo(visible(f"not told by the files: {', '.join(imported.untold)}"))
     if imported.unused:
         more = f" and {len(imported.unused) - SHOWN_TAGS} more" if len(imported.unused) > SHOWN_TAGS else ""
-        typer.echo(f"curves not used: {', '.join(imported.unused[:SHOWN_TAGS])}{more}")
+        typer.echo(visible(f"curves not used: {', '.join(imported.unused[:SHOWN_TAGS])}{more}"))
     typer.echo(f"go on with: tandem report {near(imported.run)}")

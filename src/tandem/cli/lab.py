@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Never
 import typer
 
 from tandem.errors import TandemError
+from tandem.process import user_environment
 
 if TYPE_CHECKING:
     from tandem.lab import Lab
@@ -79,7 +80,7 @@ def execute(
     """Run a command in a host, as `tandem lab exec h1 -- hostname`; its exit status is this one's."""
     words = _open(folder, name).command(host, command[command[0] == "--" :])
     sys.stdout.flush()
-    os.execv(words[0], words)  # noqa: S606
+    os.execve(words[0], words, user_environment())  # noqa: S606
 
 
 @app.command("link")

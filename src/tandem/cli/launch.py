@@ -53,11 +53,12 @@ def slurm(
     from tandem.cli.training import refuse_other_recipe
     from tandem.config import load_recipe
     from tandem.launch.slurm import SlurmJob, submit
+    from tandem.process import python_command
 
     loaded = load_recipe(recipe, overrides or ()).recipe
     folder = run or Path("runs") / loaded.name
     refuse_other_recipe(loaded, folder)
-    command = [python, "-m", "tandem", "train", str(recipe.resolve()), *(overrides or ())]
+    command = python_command("tandem", "train", str(recipe.resolve()), *(overrides or ()), python=python)
     command += ["--run", str(folder.resolve()), "--device", device]
     command += ["--fit"] if fit else []
     command += [] if batch_tokens is None else ["--batch-tokens", str(batch_tokens)]
@@ -96,6 +97,9 @@ def k8s(
     ] = 1,
     namespace: Annotated[str, typer.Option(help="Namespace; the current one if not given.")] = "",
     runtime: Annotated[str, typer.Option(help="The cluster's training runtime.")] = "torch-distributed",
+    service_account: Annotated[
+        str, typer.Option(help="An account that exists, as for pull secrets; else one without any rights.")
+    ] = "",
     out: Annotated[Path | None, typer.Option(help="Write into a file instead of printing.")] = None,
 ) -> None:
     """Write a manifest for the Kubeflow trainer (2.2 or newer), the recipe in it: kubectl apply -f starts the run."""
@@ -114,6 +118,7 @@ def k8s(
         gpus=gpus,
         namespace=namespace,
         runtime=runtime,
+        service_account=service_account,
     )
     if out is None:
         typer.echo(job.manifest(), nl=False)

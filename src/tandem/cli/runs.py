@@ -57,6 +57,7 @@ def list_runs(
 
     from tandem.cli.bars import Bars
     from tandem.observe.listing import find_runs, list_run
+    from tandem.observe.visible import visible
 
     found: list[Listed] = []
     paths = find_runs(folder) if as_json else _found(folder)
@@ -74,7 +75,8 @@ def list_runs(
     console.print(_table(found))
     for each in found:
         if each.trouble:
-            console.print(f"{each.folder.name}: {each.trouble}", markup=False, soft_wrap=True)
+            told = visible(f"{each.folder.name}: {each.trouble}")
+            console.print(told, markup=False, soft_wrap=True)
     if any(not each.is_all_read for each in found):
         console.print(
             "* best of the checkpoints kept and of the log's ends; tandem report reads all of a log"

@@ -37,6 +37,12 @@ def score(
         Path | None, typer.Option(help="Translations of another system: are these better?")
     ] = None,
     comet: Annotated[str, typer.Option(help="Also score with this COMET model: a file or a name.")] = "",
+    trust_comet: Annotated[
+        bool,
+        typer.Option(
+            "--trust-comet", help="Read a COMET model that holds Python objects: it can run any code."
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Score translations against references, with 95 % intervals and sacreBLEU's signatures."""
@@ -50,7 +56,7 @@ def score(
     with Bars() as progress:
         found = measure(lines, references, metrics=metrics, rules=rules, progress=progress)
     compared = [] if against is None else _compare(lines, _read(against), references, metrics, rules=rules)
-    learnt = _comet(comet, sources, lines, references) if comet else None
+    learnt = _comet(comet, sources, lines, references, is_trusted=trust_comet) if comet else None
     if as_json:
         _print_json(len(lines), found, compared, comet=learnt)
     else:
@@ -110,13 +116,18 @@ def _compare(
 
 
 def _comet(
-    model: str, sources: Sequence[str] | None, lines: Sequence[str], references: Sequence[Sequence[str]]
+    model: str,
+    sources: Sequence[str] | None,
+    lines: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    is_trusted: bool,
 ) -> float:
     from tandem.translate.comet import comet_score
 
     if sources is None:
         raise TandemError("COMET reads what was translated too: give it with --src.")
-    return comet_score(model, sources, lines, references[0])
+    return comet_score(model, sources, lines, references[0], is_trusted=is_trusted)
 
 
 def _print(

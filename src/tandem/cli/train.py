@@ -116,12 +116,13 @@ def _train_as_rank(
 ) -> None:
     from tandem.launch.alone import unsupervised
     from tandem.launch.first import first_of_host
+    from tandem.observe.visible import visible_lines
     from tandem.runlog.layout import RunLayout
     from tandem.runlog.writer import NullLog
     from tandem.train.assemble import Options, train_rank
 
     speaks = os.environ["RANK"] == "0"
-    with unsupervised(RunLayout(run).log):
+    with unsupervised(RunLayout(run).log, show=visible_lines):
         with first_of_host() as is_first, ExitStack() as stack:
             if not speaks:
                 stack.enter_context(redirect_stderr(StringIO()))

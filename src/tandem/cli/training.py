@@ -161,11 +161,12 @@ def _crew(recipe: "Recipe", run: Path, how: How, story: _Story) -> Iterator["Cre
     # Not before: a head of other hosts needs no torch, which takes longer to load than all else that it does.
     from tandem.launch.hardware import choose_hardware
     from tandem.launch.local import LocalCrew
+    from tandem.process import python_command
     from tandem.runlog.layout import RunLayout
 
     device, workers = choose_hardware(how.device, how.workers, before=_cpu_ranks(run))
     prepare(workers)
-    command = [sys.executable, "-m", "tandem.cli.rank", str(run), "--device", device, *words]
+    command = python_command("tandem.cli.rank", str(run), "--device", device, *words)
     yield LocalCrew(command, workers=workers, output=RunLayout(run).log)
 
 
@@ -358,6 +359,7 @@ def _show_work(
 
 def _show_end(run: Path, state: "WatchState", console: "Console", *, how: How, is_stopped: bool) -> None:
     from tandem.checkpoint.listing import list_checkpoints
+    from tandem.observe.visible import visible
     from tandem.runlog.layout import RunLayout
 
     layout = RunLayout(run)
@@ -379,7 +381,7 @@ def _show_end(run: Path, state: "WatchState", console: "Console", *, how: How, i
     rows += [(near(page), "the report: open it in a browser")] if page.exists() else []
     # Where there was no place for the log, the checkpoints still tell.
     step = max([state.step, *(info.step for info in whole)])
-    reason = f" ({state.ended})" if state.ended else ""
+    reason = f" ({visible(state.ended)})" if state.ended else ""
     console.print(f"\n{near(run)} is at step {step:,}{reason}.", markup=False)
     width = max(len(left) for left, _ in rows)
     for left, right in rows:

@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
@@ -180,13 +180,17 @@ class _Stream:
 
     def _translate(self, given: "_Input", bar: Bar, *, ahead: bool) -> None:
         """With `ahead` lines are read before translations of others are written; a pipe may be slow to give them."""
+        from tandem.observe.visible import visible_lines
+
+        # What steers a terminal may stand in the vocabulary of a stranger's model; a file or a pipe gets it as it is.
+        show: Callable[[str], str] = visible_lines if sys.stdout.isatty() else str
         done = 0
         chunks = given.chunks(sys.stdin.buffer)
         streams = [chunks] if ahead else ([chunk] for chunk in chunks)
         for stream in streams:
             for told in self.translator.stream(stream, self.wish):
                 for number, each in enumerate(told, start=done + 1):
-                    sys.stdout.writelines(f"{line}\n" for line in self.write(each, number))
+                    sys.stdout.writelines(f"{show(line)}\n" for line in self.write(each, number))
                 sys.stdout.flush()
                 done += len(told)
                 bar.advance(given.sizes.popleft())

@@ -15,6 +15,7 @@ from multiprocessing import forkserver, resource_tracker
 from typing import Any, TypeVar
 
 from tandem.errors import TandemError
+from tandem.process import SafeChildren
 
 __all__ = ["cores", "running_jobs"]
 
@@ -73,12 +74,13 @@ def running_jobs(
 def _start_server() -> None:
     """Start the server deaf to Ctrl-C, which a terminal sends to every process: this one alone deals with it."""
     # The tracker first: starting it lifts the mask. A blocked signal waits; an ignored one would be lost.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        forkserver.ensure_running()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    with SafeChildren():
+        resource_tracker.ensure_running()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            forkserver.ensure_running()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -1,9 +1,10 @@
 """The argument lists of the small programs that act inside a lab."""
 
 import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from tandem.process import python_command
 
 __all__ = ["connecting", "inside", "wiring"]
 
@@ -27,5 +28,4 @@ def connecting(namespace: str) -> str:
 
 
 def _module(name: str) -> list[str]:
-    # Without -P a folder named tandem, wherever the command is given, would be taken for this package.
-    return [sys.executable, "-P", "-m", f"tandem.lab.{name}"]
+    return python_command(f"tandem.lab.{name}")

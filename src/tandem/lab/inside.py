@@ -7,6 +7,7 @@ from pathlib import Path
 from tandem.lab.enter import detach, join_network, take_identity
 from tandem.lab.layout import Layout
 from tandem.lab.state import read_state
+from tandem.process import user_environment
 
 __all__ = ["main"]
 
@@ -31,7 +32,7 @@ def main() -> None:
     if log:
         detach(Path(log))
     try:
-        os.execvp(command[0], command)  # noqa: S606
+        os.execvpe(command[0], command, user_environment())  # noqa: S606
     except OSError as error:
         sys.exit(f"error: Cannot run {command[0]} in {name}: {error.strerror}; check the command.")
 

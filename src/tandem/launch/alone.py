@@ -5,7 +5,7 @@ import re
 import socket
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -17,19 +17,23 @@ __all__ = ["unsupervised"]
 
 
 @contextmanager
-def unsupervised(output: Path) -> Iterator[None]:
-    """Run the block as the rank that the environment names; an error ends the process, a traceback goes to a file."""
+def unsupervised(output: Path, *, show: Callable[[str], str] = str) -> Iterator[None]:
+    """Run the block as the rank that the environment names; an error ends the process, a traceback goes to a file.
+
+    `show` makes text from outside fit for a terminal.
+    """
     rank = int(os.environ["RANK"])
     try:
         yield
     except TandemError as error:
-        _leave(rank, str(error))
+        _leave(rank, show(str(error)))
     except Exception as error:  # noqa: BLE001 - whatever it is, somebody must hear of it
         file = output_file(output, rank)
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("a", encoding="utf-8") as to:
             traceback.print_exc(file=to)
-        _leave(rank, f"{type(error).__name__} ({_short(error)}): what led to it is in {file} there.")
+        told = f"{type(error).__name__} ({_short(error)}): what led to it is in {file} there."
+        _leave(rank, show(told))
 
 
 def _leave(rank: int, sentence: str) -> NoReturn:

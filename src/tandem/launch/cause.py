@@ -91,7 +91,12 @@ def _first(failures: Mapping[int, Failure], kind: Kind) -> Failure | None:
 
 def _killed(rank: int, code: int, naming: Naming) -> Cause:
     guess = ", most likely for want of memory" if -code == signal.SIGKILL else ""
-    return _loss(rank, f"killed by {signal.Signals(-code).name}{guess}", naming, exit_code=code)
+    return _loss(rank, f"killed by {_name(-code)}{guess}", naming, exit_code=code)
+
+
+def _name(number: int) -> str:
+    # Not every signal has a name: of the real-time ones, the first and the last.
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
 def _loss(rank: int, reason: str, naming: Naming, *, exit_code: int = 1) -> Cause:

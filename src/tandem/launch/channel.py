@@ -9,21 +9,29 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import Any
+from typing import IO, Any
 
-__all__ = ["GONE", "Channel", "FarEnd", "Message"]
+__all__ = ["GONE", "LONGEST_LINE", "Channel", "FarEnd", "Message"]
 
 Message = Mapping[str, Any]
 
 GONE = "gone"
-"""The last message of a channel, made on the near side: the process ended with "code", having "said" something."""
+"""The last message of a channel, made on the near side: the process ended with "code", having "said" something.
+
+Where this side broke off, "why" says the reason.
+"""
+LONGEST_LINE = 4 << 20
+"""Bytes of a message: twice the largest, a piece of a log of which every byte is written as six."""
 _KEPT_LINES = 40
+_KEPT_BYTES = 4_000
+"""Of a line that is no message."""
 
 
 class Channel:
     """The near end: a process that was started here, most often ssh, and what it says.
 
-    Nothing here waits for the other side: a host whose link is cut must not hold up the others.
+    Nothing here waits for the other side: a host whose link is cut must not hold up the others. Nor does it trust it:
+    a line without an end, or a message that cannot be taken, ends the channel and nothing else.
     """
 
     def __init__(self, words: Sequence[str], *, on_message: Callable[[Message], None]) -> None:
@@ -73,26 +81,43 @@ class Channel:
         pipe = self._process.stdout
         assert pipe is not None
         with pipe:
-            for line in pipe:
-                message = _maybe_message(line)
-                if message is None:
-                    self._keep(line)
-                else:
-                    self._on_message(message)
+            why = self._hear(pipe)
+        if why:
+            self.kill()
         code = self._process.wait()
         self._erring.join()
         self.close()
-        self._on_message({"is": GONE, "code": code, "said": "\n".join(self._said)})
+        gone: Message = {
+            "is": GONE,
+            "code": code,
+            "said": "\n".join([*self._said, why] if why else self._said),
+        }
+        self._on_message({**gone, "why": why} if why else gone)
+
+    def _hear(self, pipe: IO[bytes]) -> str:
+        """Pass on what comes, until nothing more does; gives why this side has heard enough, if it has."""
+        while line := pipe.readline(LONGEST_LINE + 1):
+            if len(line) > LONGEST_LINE:
+                return f"it sent a line of more than {LONGEST_LINE >> 20} MiB"
+            message = _maybe_message(line)
+            if message is None or message.get("is") == GONE:
+                self._keep(line)
+                continue
+            try:
+                self._on_message(message)
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the listener must not end
+                return f"it sent what makes no sense here ({type(error).__name__})"
+        return ""
 
     def _keep_errors(self) -> None:
         pipe = self._process.stderr
         assert pipe is not None
         with pipe:
-            for line in pipe:
+            while line := pipe.readline(_KEPT_BYTES):
                 self._keep(line)
 
     def _keep(self, line: bytes) -> None:
-        if text := line.decode(errors="replace").rstrip():
+        if text := line[:_KEPT_BYTES].decode(errors="replace").rstrip():
             self._said.append(text)
 
 
@@ -127,6 +152,6 @@ def _maybe_message(line: bytes) -> Message | None:
     """A message; None for anything else, such as what a login script on the other host prints."""
     try:
         held = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter for brackets without end
         return None
     return held if isinstance(held, dict) and len({"is", "do"} & held.keys()) == 1 else None

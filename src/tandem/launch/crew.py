@@ -14,6 +14,7 @@ from tandem.errors import TandemError
 from tandem.launch import channel
 from tandem.launch.cause import Cause
 from tandem.launch.channel import Message
+from tandem.launch.host_message import NonsenseError
 from tandem.launch.hosts import Host
 from tandem.launch.member import Letter, Member
 from tandem.launch.mesh import describe_mesh
@@ -339,6 +340,8 @@ class HostCrew:
         try:
             letter = self._post.get(timeout=patience_s)
             while True:
+                if letter.room is not None:
+                    letter.room.release()
                 self._take(letter, now)
                 if time.monotonic() > end_s:
                     break
@@ -351,7 +354,11 @@ class HostCrew:
         member, message = self._members[letter.host], letter.message
         if letter.connection != member.connection or member.state == "absent":
             return
-        member.take(message)
+        try:
+            member.take(letter)
+        except NonsenseError as error:
+            self._part(member, {"is": "refused", "message": _nonsense(error)}, now)
+            return
         if now is not None:
             now.take(member.name, message)
         match message["is"]:
@@ -383,7 +390,7 @@ class HostCrew:
         """A host cannot be used, or not any more: at the very start that is an error, later a loss."""
         if now is not None and member.name in now.names:
             member.lose()
-            now.lose(member.name, "its connection broke")
+            now.lose(member.name, _why_lost(message))
         elif message["is"] == channel.GONE:
             self._refuse(member, self._ssh.explain(member.name, message["code"], message["said"]))
         else:
@@ -396,6 +403,17 @@ class HostCrew:
         if reason != member.reason:
             self._log.log(HostRefused(host=member.name, reason=reason))
         member.reason = reason
+
+
+def _nonsense(error: NonsenseError) -> str:
+    return f"It said something that makes no sense ({error}): install the same version of Tandem there."
+
+
+def _why_lost(message: Message) -> str:
+    """Why a host cannot go on with a round, after its last message."""
+    if message["is"] != channel.GONE:
+        return "it refused to go on" + (f" ({message['message']})" if message.get("message") else "")
+    return f"{message['why']}" if message.get("why") else "its connection broke"
 
 
 def _own_address(member: Member) -> str:

@@ -5,9 +5,12 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 
 from tandem.errors import TandemError
+from tandem.launch.local_socket import is_own_peer, private_folder, short_name
+from tandem.lock import BusyError, holding
 
 __all__ = ["first_of_host"]
 
@@ -23,37 +26,49 @@ def first_of_host(environment: Mapping[str, str] = os.environ) -> Iterator[bool]
     There is no limit on the block: its end, good or bad, is heard.
     """
     others = int(environment.get("LOCAL_WORLD_SIZE", "1")) - 1
-    names = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT")
-    place = "-".join([str(os.getuid()), *(environment.get(each, "") for each in names)])
-    # A name of the system's has 107 letters at most, and an address may be longer.
-    name = "\0tandem-" + hashlib.sha256(place.encode()).hexdigest()
     if others < 1:
         yield True
-    elif int(environment.get("LOCAL_RANK", "0")) == 0:
-        with _listening(name, others) as door:
+        return
+    path = private_folder(environment) / _name(environment)
+    if int(environment.get("LOCAL_RANK", "0")) == 0:
+        with _listening(path, others) as door:
             yield True
             _tell(door, others)
     else:
-        _wait(name)
+        _wait(path)
         yield False
 
 
-def _listening(name: str, others: int) -> socket.socket:
-    door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        door.bind(name)
-    except OSError:
-        door.close()
-        raise TandemError(
-            "Another run meets at the same address and port: give this one another MASTER_PORT."
-        ) from None
-    door.listen(others)
-    return door
+def _name(environment: Mapping[str, str]) -> str:
+    """The same for all ranks of a start, and for no others of this user's."""
+    names = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT")
+    meeting = "-".join(environment.get(name, "") for name in names)
+    return "tandem-" + hashlib.sha256(meeting.encode()).hexdigest()[:32]
+
+
+@contextmanager
+def _listening(path: Path, others: int) -> Iterator[socket.socket]:
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(holding(path))
+        except BusyError:
+            raise TandemError(
+                "Another run meets at the same address and port: give this one another MASTER_PORT."
+            ) from None
+        door = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        # One that was killed has left its file.
+        path.unlink(missing_ok=True)
+        with short_name(path) as name:
+            door.bind(name)
+        stack.callback(path.unlink, missing_ok=True)
+        door.listen(others)
+        yield door
 
 
 def _tell(door: socket.socket, others: int) -> None:
     door.settimeout(PATIENCE_S)
-    for told in range(others):
+    told = 0
+    while told < others:
         try:
             caller, _ = door.accept()
         except TimeoutError:
@@ -62,25 +77,28 @@ def _tell(door: socket.socket, others: int) -> None:
                 "look at what the others say."
             ) from None
         with caller, suppress(OSError):
-            caller.send(b"!")
+            if is_own_peer(caller):
+                told += 1
+                caller.send(b"!")
 
 
-def _wait(name: str) -> None:
+def _wait(path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
         deadline_s = time.monotonic() + PATIENCE_S
-        while not _is_connected(line, name):
+        while not _is_connected(line, path):
             if time.monotonic() > deadline_s:
                 raise TandemError(f"The first rank of {socket.gethostname()} has not started: look why.")
             time.sleep(LOOK_S)
         with suppress(ConnectionError):
-            if line.recv(1):
+            if is_own_peer(line) and line.recv(1):
                 return
     raise TandemError(f"The first rank of {socket.gethostname()} could not make the data ready: it says why.")
 
 
-def _is_connected(line: socket.socket, name: str) -> bool:
+def _is_connected(line: socket.socket, path: Path) -> bool:
     try:
-        line.connect(name)
-    except ConnectionRefusedError:
+        with short_name(path) as name:
+            line.connect(name)
+    except (ConnectionRefusedError, FileNotFoundError):
         return False
     return True

@@ -21,6 +21,8 @@ _LONGEST_NAME = 40
 # The names that the trainer's runtimes give to the job and to its container.
 _NODE = "node"
 _KEY = "recipe.yaml"
+# JobSet, which the trainer makes of a job under the same name, puts it on every pod.
+_JOB_LABEL = "jobset.sigs.k8s.io/jobset-name"
 
 
 class _Dumper(yaml.SafeDumper):
@@ -49,15 +51,23 @@ class TrainJob:
     """A node; 0 means one process on the CPU."""
     namespace: str = ""
     runtime: str = "torch-distributed"
+    service_account: str = ""
+    """One that exists; empty: one of the job's own, without rights and without a token."""
 
     def manifest(self) -> str:
-        """The recipe as a ConfigMap, and the job, as YAML; TandemError for a value that Kubernetes would refuse."""
+        """The recipe as a ConfigMap, what the pods may do, and the job, as YAML.
+
+        TandemError for a value that Kubernetes would refuse.
+        """
         _check("--image", self.image, _IMAGE)
         _check("--claim", self.claim, _SUBDOMAIN)
         _check("--runtime", self.runtime, _SUBDOMAIN)
         if self.namespace:
             _check("--namespace", self.namespace, _LABEL)
-        documents = [self._config_map(), self._train_job()]
+        if self.service_account:
+            _check("--service-account", self.service_account, _SUBDOMAIN)
+        accounts = [] if self.service_account else [self._account()]
+        documents = [self._config_map(), *accounts, self._network_policy(), self._train_job()]
         return yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
 
     @property
@@ -77,6 +87,25 @@ class TrainJob:
             "data": {_KEY: self.recipe},
         }
 
+    def _account(self) -> dict[str, Any]:
+        # The trainer lets a job name an account, but not leave out its token.
+        return {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": self._metadata(),
+            "automountServiceAccountToken": False,
+        }
+
+    def _network_policy(self) -> dict[str, Any]:
+        """Lets nobody reach the pods but each other: the ranks trust whoever reaches their ports."""
+        pods = {"podSelector": {"matchLabels": {_JOB_LABEL: self.name}}}
+        return {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": self._metadata(),
+            "spec": {**pods, "policyTypes": ["Ingress"], "ingress": [{"from": [dict(pods)]}]},
+        }
+
     def _train_job(self) -> dict[str, Any]:
         return {
             "apiVersion": "trainer.kubeflow.org/v1alpha1",
@@ -93,6 +122,8 @@ class TrainJob:
         trainer: dict[str, Any] = {
             "image": self.image,
             "command": self._command(),
+            # torchrun starts the ranks by python -m, which looks into the working folder first.
+            "env": [{"name": "PYTHONSAFEPATH", "value": "1"}],
             "numNodes": self.nodes,
             "numProcPerNode": max(1, self.gpus),
         }
@@ -107,14 +138,15 @@ class TrainJob:
         enter = ["sh", "-c", 'cd "$0" && exec "$@"', DISK]
         device = "cuda" if self.gpus else "cpu"
         train = ["tandem", "train", self._recipe_file(), *self.overrides, "--device", device]
-        return [*enter, "python", "-m", "torch.distributed.run", "-m", "--", *train]
+        return [*enter, "python", "-P", "-m", "torch.distributed.run", "-m", "--", *train]
 
     def _recipe_file(self) -> str:
         return f"{DISK}/{self.name}.yaml"
 
     def _patch(self) -> dict[str, Any]:
-        """Mounts the claim and the recipe."""
+        """Mounts the claim and the recipe, and takes rights away."""
         pod = {
+            "serviceAccountName": self.service_account or self.name,
             "volumes": [
                 {"name": "disk", "persistentVolumeClaim": {"claimName": self.claim}},
                 {"name": "recipe", "configMap": {"name": self.name}},
@@ -122,6 +154,10 @@ class TrainJob:
             "containers": [
                 {
                     "name": _NODE,
+                    "securityContext": {
+                        "allowPrivilegeEscalation": False,
+                        "seccompProfile": {"type": "RuntimeDefault"},
+                    },
                     "volumeMounts": [
                         {"name": "disk", "mountPath": DISK},
                         {

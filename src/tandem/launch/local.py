@@ -32,7 +32,10 @@ class LocalCrew:
 
     def attempt(self, asked: Callable[[], signal.Signals | None]) -> Cause | None:
         """Start the workers once and wait for their end: why they ended, None if that was well."""
-        with Reports() as reports, tempfile.TemporaryDirectory(prefix="tandem-pulses-") as folder:
+        with (
+            tempfile.TemporaryDirectory(prefix="tandem-pulses-") as folder,
+            Reports(Path(folder)) as reports,
+        ):
             job = Job(
                 command=self._command,
                 workers=self._workers,

@@ -4,11 +4,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from queue import SimpleQueue
+from threading import Semaphore
 from typing import Any, Literal
 
-from tandem.launch.channel import Channel, Message
+from tandem.launch.channel import GONE, Channel, Message
+from tandem.launch.host_message import NonsenseError, check_message
 from tandem.launch.hosts import Host
 from tandem.launch.mesh import Peer
+from tandem.launch.pace import BEAT_S
 from tandem.launch.ssh import Ssh
 
 __all__ = ["Letter", "Member"]
@@ -16,6 +19,8 @@ __all__ = ["Letter", "Member"]
 FAR = "tandem.launch.far"
 RETRY_S = 5.0
 """How often a host that is gone is tried again."""
+MOST_WAITING = 256
+"""Messages of a host that lie unread; more wait on its side, so that no host can fill the head's memory."""
 LONGEST_RETRY_S = 600.0
 """How long at most one that comes and goes is left alone, twice as long each time."""
 
@@ -27,6 +32,13 @@ class Letter:
     host: str
     connection: int
     message: Message
+    room: Semaphore | None = None
+    """What is to be released when it was taken."""
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it was made by the host, which may say anything, and not here."""
+        return self.room is not None and self.message["is"] != GONE
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,17 +89,23 @@ class Member:
     def open(self, greeting: Message) -> None:
         """Connect, and say what it is about."""
         self.connection += 1
-        number = self.connection
+        number, room = self.connection, Semaphore(MOST_WAITING)
         self.state, self.heard_s, self.since_s = "opening", time.monotonic(), time.monotonic()
 
         def arrive(message: Message) -> None:
             # Stamped now: the letter may lie for long while the head prepares data.
-            if number == self.connection:
-                self.heard_s = time.monotonic()
-            self.post.put(Letter(host=self.name, connection=number, message=message))
+            self._stamp(number)
+            while not room.acquire(timeout=BEAT_S):
+                # The host waits with what comes next, and has not fallen silent.
+                self._stamp(number)
+            self.post.put(Letter(host=self.name, connection=number, message=message, room=room))
 
         self._channel = Channel(self.ssh.module(self.name, FAR), on_message=arrive)
         self._channel.send(greeting)
+
+    def _stamp(self, connection: int) -> None:
+        if connection == self.connection:
+            self.heard_s = time.monotonic()
 
     def send(self, message: Message) -> None:
         """Send, if there is a connection."""
@@ -126,9 +144,16 @@ class Member:
             ranks=self.workers,
         )
 
-    def take(self, message: Message) -> None:
-        """Hear from it."""
+    def take(self, letter: Letter) -> None:
+        """Hear from it; NonsenseError for what a host of this version does not say, or not now."""
+        message = letter.message
+        if letter.is_foreign:
+            check_message(message)
         match message["is"]:
+            case "opened" if self.state != "opening":
+                raise NonsenseError("it was opened already")
+            case "log" if not self.facts:
+                raise NonsenseError("it was not opened yet")
             case "opened":
                 self.state, self.facts, self.address, self.is_silent = "ready", message, "", False
                 self.offset_s = time.time() - message["time_s"]

@@ -18,7 +18,7 @@ from tandem.artefact import MANIFEST, FileEntry, parse_manifest, read_manifest
 from tandem.data.prepared import Prepared, open_prepared
 from tandem.errors import TandemError
 from tandem.launch.blocks import BLOCK_BYTES, BlockWriter
-from tandem.launch.channel import Message
+from tandem.launch.channel import LONGEST_LINE, Message
 from tandem.launch.receive import FORMAT
 from tandem.launch.ssh import Ssh
 from tandem.lock import using
@@ -30,6 +30,18 @@ _RECEIVER = "tandem.launch.receive"
 _SILENCE_S = 60.0  # many times what a receiver at work lets pass between two signs of life
 _LOST = 255
 _Answer = TypeVar("_Answer")
+_PARTS: Mapping[str, Mapping[str, type]] = {
+    "same": {"file": str},
+    "missing": {"file": str},
+    "different": {"file": str},
+    "waiting": {"why": str},
+    "failed": {"why": str},
+    "checking": {"bytes": int},
+    "checked": {"bytes": int},
+    "wants": {"files": list, "replaced": list},
+    "done": {},
+}
+"""What a receiver may say, and what belongs to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,8 +183,10 @@ class _Talk:
 
     def hear(self) -> Message:
         """The next answer; TandemError if the other side failed or is lost."""
-        for line in self._answers:
+        while line := self._answers.readline(LONGEST_LINE + 1):
             answer = _maybe_answer(line)
+            if len(line) > LONGEST_LINE or not _makes_sense(answer):
+                raise TandemError(_nonsense(self.host))
             if answer.get("is") == "failed":
                 raise TandemError(f"{self.host}: {answer['why']}")
             if answer.get("is") == "waiting":
@@ -245,8 +259,10 @@ def _talk_to_end(talk: _Talk, work: Callable[[_Talk], _Answer]) -> _Answer:
 
 def _compare(talk: _Talk, source: _Source, folder: str) -> Standing:
     talk.tell(source.offer("compare", folder))
-    answer = talk.hear()
-    return Standing(state=answer["is"], file=answer["file"])
+    match answer := talk.hear():
+        case {"is": "same" | "missing" | "different" as state}:
+            return Standing(state=state, file=answer["file"])
+    raise TandemError(_nonsense(talk.host))
 
 
 def _push(talk: _Talk, source: _Source, folder: str, progress: Progress) -> None:
@@ -255,6 +271,8 @@ def _push(talk: _Talk, source: _Source, folder: str, progress: Progress) -> None
     if answer["is"] == "same":
         progress.say(f"{talk.host} has the same data in {folder} already.")
         return
+    if answer["is"] != "wants":
+        raise TandemError(_nonsense(talk.host))
     for name in answer["replaced"]:
         progress.say(f"{talk.host} has other or damaged data in {folder}/{name}: it is replaced.")
     names: Sequence[str] = answer["files"]
@@ -322,9 +340,26 @@ def _maybe_answer(line: bytes) -> Message:
     """A message; an empty one for what a login script there prints."""
     try:
         held = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return held if isinstance(held, dict) else {}
+
+
+def _makes_sense(answer: Message) -> bool:
+    """Whether an answer has what one of its kind has, each of its type."""
+    kind = answer.get("is", "done")
+    parts = _PARTS.get(kind) if isinstance(kind, str) else None
+    return parts is not None and all(_is_of(answer.get(name), wanted) for name, wanted in parts.items())
+
+
+def _is_of(value: object, wanted: type) -> bool:
+    if isinstance(value, list):
+        return wanted is list and all(isinstance(name, str) for name in value)
+    return isinstance(value, wanted) and not (wanted is int and isinstance(value, int) and value < 0)
+
+
+def _nonsense(host: str) -> str:
+    return f"{host} said something that makes no sense here: install the same version of Tandem there."
 
 
 def _cut(data: bytes) -> Iterator[bytes]:

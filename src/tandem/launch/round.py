@@ -3,18 +3,21 @@
 import signal
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from tandem.launch.cause import Cause, Naming, find_cause, host_lost, stalled
 from tandem.launch.channel import Message
 from tandem.launch.member import Member
 from tandem.launch.pace import GRACE_S
-from tandem.launch.report import Failure
+from tandem.launch.report import Failure, read_failure
 from tandem.launch.stall import Stall, Standing, Watchdog
 from tandem.launch.worker import output_file
 
 __all__ = ["Round"]
+
+_Told = TypeVar("_Told")
 
 
 class Round:
@@ -90,7 +93,7 @@ class Round:
             self._is_blind = True
         elif message["is"] == "beat":
             standings = {int(rank): Standing(**held) for rank, held in message["pulses"].items()}
-            self._dog.take(standings, time.monotonic())
+            self._dog.take(self._own(host, standings), time.monotonic())
         elif message["is"] == "ended":
             self._ended[host] = message
             if message["failed"] or message["missed"]:
@@ -125,10 +128,12 @@ class Round:
         """Why it ended; "again" where it was meant to end and go on with more hosts."""
         failures = self._failures()
         failed = {
-            int(rank): code
-            for ending in self._ended.values()
-            for rank, code in ending["failed"].items()
-            if not ending["was_ended"] or int(rank) in failures
+            rank: code
+            for host, ending in self._ended.items()
+            for rank, code in self._own(
+                host, {int(rank): code for rank, code in ending["failed"].items()}
+            ).items()
+            if not ending["was_ended"] or rank in failures
         }
         naming = Naming(host=self._host_of, output=self._output)
         cause = find_cause(failed, failures, naming=naming)
@@ -160,12 +165,18 @@ class Round:
 
     def _failures(self) -> dict[int, Failure]:
         offsets = {member.name: member.offset_s for member in self._members}
-        held = [
-            Failure(**{**each, "time_s": each["time_s"] + offsets[host]})
-            for host, ending in self._ended.items()
-            for each in ending["failures"]
-        ]
-        return {failure.rank: failure for failure in held}
+        failures: dict[int, Failure] = {}
+        for host, ending in self._ended.items():
+            reported = {failure.rank: failure for failure in map(read_failure, ending["failures"])}
+            for rank, failure in self._own(host, reported).items():
+                failures[rank] = replace(failure, time_s=failure.time_s + offsets[host])
+        return failures
+
+    def _own(self, host: str, by_rank: Mapping[int, _Told]) -> dict[int, _Told]:
+        """What a host said of its own ranks; it cannot speak for those of others."""
+        first = self._first_ranks[host]
+        count = next(member.workers for member in self._members if member.name == host)
+        return {rank: told for rank, told in by_rank.items() if first <= rank < first + count}
 
     def _end(self, grace_s: float = GRACE_S) -> None:
         if not self._is_ending:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tandem.errors import TandemError
+from tandem.process import python_command
 
 __all__ = ["Ssh"]
 
@@ -40,7 +41,13 @@ class Ssh:
             # A connection of its own: a shared one outlives its command, and is as alive as its first user.
             "ControlMaster=no",
             "ControlPath=none",
+            # Nobody watches this connection, and its host may not be trusted with more than the run.
             "ClearAllForwardings=yes",
+            "ForwardAgent=no",
+            "ForwardX11=no",
+            "ForwardX11Trusted=no",
+            "PermitLocalCommand=no",
+            "Tunnel=no",
         ]
         given = [word for option in options for word in ("-o", option)]
         # What ssh is given is read by a shell on the other side: each word is quoted for it.
@@ -48,8 +55,7 @@ class Ssh:
 
     def module(self, host: str, module: str, *arguments: str) -> list[str]:
         """The argument list that runs a module of Tandem on a host."""
-        # Without -P a folder named tandem in the home there would be taken for this package.
-        return self.command(host, [self.python, "-P", "-m", module, *arguments])
+        return self.command(host, python_command(module, *arguments, python=self.python))
 
     def explain(self, host: str, code: int, said: str) -> str:
         """One sentence for a command that did not start, or broke off: its exit code and what it wrote to stderr."""

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +14,7 @@ from tandem.launch.local import clear_pulses, read_standings, worker_environment
 from tandem.launch.mesh import Mesh
 from tandem.launch.report import Reports
 from tandem.parallel.meeting import MESH, STORE
+from tandem.process import python_command
 
 __all__ = ["STUCK_S", "Start"]
 
@@ -57,14 +57,14 @@ class Start:
             self.is_over.set()
 
     def _carry_out(self) -> Message:
-        with Reports() as reports:
+        with Reports(self._folder) as reports:
             output = self._run / "log"
             ours = worker_environment(reports.address, workers=self._message["workers"], output=output)
             missed = ""
             failed: Mapping[int, int] = {}
             try:
                 job = Job(
-                    command=[sys.executable, "-P", "-m", *self._message["command"]],
+                    command=python_command(*self._message["command"]),
                     workers=self._message["workers"],
                     environment={**ours, **self._environment, **self._meeting()},
                     pulses=self._folder,

@@ -12,6 +12,9 @@ from pathlib import Path
 __all__ = ["Collector", "Piece", "Tail"]
 
 _KINDS = (".jsonl", ".txt")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}\.(?:jsonl|txt)")
+"""Of a file that a host may have written to: no path, and no file of our own."""
+_MOST_FILES = 10_000
 _MOST_BYTES = 1 << 18
 _SAVE_S = 2.0
 
@@ -64,21 +67,20 @@ class Collector:
     def offsets(self, disk: str) -> Mapping[str, int]:
         """How many bytes of each file on a disk are here."""
         if disk not in self._offsets:
-            held: dict[str, int] = {}
-            with suppress(OSError, ValueError):
-                held = json.loads(self._place(disk).read_bytes())
-            self._offsets[disk] = held
+            self._offsets[disk] = _read_offsets(self._place(disk))
         return self._offsets[disk]
 
     def take(self, disk: str, piece: Piece) -> None:
         """Append; a full disk must not end the run, and what it refuses is not asked for again."""
-        if Path(piece.file).name != piece.file or Path(piece.file).suffix not in _KINDS:
+        offsets = self.offsets(disk)
+        if not _NAME.fullmatch(piece.file) or (piece.file not in offsets and len(offsets) >= _MOST_FILES):
             return
-        self._offsets[disk] = {**self.offsets(disk), piece.file: piece.offset}
+        self._offsets[disk] = {**offsets, piece.file: piece.offset}
         self._unsaved.add(disk)
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
-            with (self._folder / piece.file).open("a", encoding="utf-8") as file:
+            place = self._folder / piece.file
+            with open(place, "a", encoding="utf-8", errors="replace", opener=_open_plain) as file:
                 file.write(piece.text)
 
     def save(self, *, at_once: bool = False) -> None:
@@ -97,3 +99,17 @@ class Collector:
     def _place(self, disk: str) -> Path:
         # A name that a host gave is no path.
         return self._folder / f".from-{re.sub('[^A-Za-z0-9.-]', '_', disk)}.json"
+
+
+def _read_offsets(path: Path) -> dict[str, int]:
+    try:
+        held = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    offsets = held if isinstance(held, dict) else {}
+    return {name: offset for name, offset in offsets.items() if isinstance(offset, int) and offset >= 0}
+
+
+def _open_plain(path: str, flags: int) -> int:
+    # A link would lead out of the folder, and a pipe would wait for a reader.
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)

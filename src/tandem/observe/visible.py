@@ -2,7 +2,7 @@
 
 import unicodedata
 
-__all__ = ["visible"]
+__all__ = ["visible", "visible_lines"]
 
 JOINERS = "\u200c\u200d"
 """Zero-width joiners belong to the spelling of Persian and Indic words."""
@@ -13,6 +13,11 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(map(_shown, text))
+
+
+def visible_lines(text: str) -> str:
+    """Do so in a text of several lines, whose line ends and tabs stay."""
+    return "".join(letter if letter in "\n\t" else _shown(letter) for letter in text)
 
 
 def _shown(character: str) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from tandem import __version__
 from tandem.cli.app import main
+from tandem.errors import TandemError
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
@@ -91,3 +92,26 @@ def test_a_terminal_without_utf8_shows_a_question_mark() -> None:
 
 def test_an_unknown_command_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(monkeypatch, "frobnicate") == 2
+
+
+@pytest.mark.parametrize("error", [TandemError("odd \x1b]0;x\x07"), OSError(2, "odd \x9b2J", "/\x1b[31m")])
+def test_an_error_steers_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception
+) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr("tandem.cli.app.app", fail)
+    assert run(monkeypatch) == 1
+    told = capsys.readouterr().err
+    assert "odd \\x" in told
+    assert not any(letter in told for letter in "\x1b\x9b\x07")
+
+
+def test_all_that_a_command_starts_leaves_the_working_folder_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    seen: list[str | None] = []
+    monkeypatch.setattr("tandem.cli.app.app", lambda: seen.append(os.environ.get("PYTHONSAFEPATH")))
+    main()
+    assert seen == ["1"]
+    assert "PYTHONSAFEPATH" not in os.environ

@@ -1,5 +1,6 @@
 import io
 
+import pytest
 from rich.console import Console
 
 from tandem.cli.bars import Bars
@@ -36,3 +37,15 @@ def test_shares_move_a_bar_forward_only() -> None:
         for share in (0.2, 0.7, 0.5, 1.0):
             advance(share)
     assert output.getvalue().startswith("reading: 100 % (")
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_what_is_worked_on_steers_no_terminal(terminal: bool) -> None:
+    output = io.StringIO()
+    console = Console(file=output, force_terminal=terminal, width=100, color_system=None)
+    with Bars(console) as bars, bars.bar("sending a\x1b]0;x\x07b", total=1) as bar:
+        bars.say("host: \x9b2Jgone")
+        bar.advance(1)
+    assert "sending a\\x1b]0;x\\x07b" in output.getvalue()
+    assert "host: \\x9b2Jgone" in output.getvalue()
+    assert "\x1b]0" not in output.getvalue()

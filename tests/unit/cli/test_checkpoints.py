@@ -82,3 +82,12 @@ def test_damage_is_found_by_verifying_and_fails_the_command(run: Path) -> None:
 def test_a_folder_that_is_no_run_is_told_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(TandemError, match="has no folder checkpoints"):
         invoke(tmp_path)
+
+
+def test_names_and_damage_steer_no_terminal(tmp_path: Path) -> None:
+    run = tmp_path / "odd\x1b[2J"
+    make(run, 1000, Scores())
+    (step_folder(run / "checkpoints", 1000) / "model.safetensors").unlink()
+    text = invoke(run, "--files")[1]
+    assert "\x1b" not in text
+    assert "odd\\x1b[2J/checkpoints/step-00001000/model.safetensors is missing" in text

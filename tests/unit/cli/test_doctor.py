@@ -67,3 +67,15 @@ def test_json_holds_lines_and_measurements_and_null_for_what_is_unknown(
     held = json.loads(capsys.readouterr().out)
     assert [line["verdict"] for line in held["lines"]].count("broken") == 1
     assert held["hosts"][0]["disk"]["write_bytes_per_s"] is None
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_what_a_host_says_steers_no_terminal(
+    found: Callable[[Examination], None], capsys: pytest.CaptureFixture[str], plain: bool
+) -> None:
+    found(examination([host("a", disk=replace(DISK, problem="odd \x1b[2J", write_bytes_per_s=float("nan")))]))
+    with pytest.raises(typer.Exit):
+        doctor(plain=plain)
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "odd \\x1b[2J" in out

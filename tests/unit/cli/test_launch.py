@@ -17,9 +17,18 @@ def test_a_dry_run_prints_the_script_and_touches_nothing(
     script = capsys.readouterr().out
     assert "#SBATCH --ntasks-per-node=4\n" in script
     words = shlex.split(next(line for line in script.splitlines() if "srun" in line and " train " in line))
-    told = ["/opt/python", "-m", "tandem", "train", str(RECIPE.resolve()), "train.max_steps=900", "--run"]
-    assert words[2:9] == told
-    assert words[9] == str(tmp_path / "runs" / "demo")
+    told = [
+        "/opt/python",
+        "-P",
+        "-m",
+        "tandem",
+        "train",
+        str(RECIPE.resolve()),
+        "train.max_steps=900",
+        "--run",
+    ]
+    assert words[2:10] == told
+    assert words[10] == str(tmp_path / "runs" / "demo")
     assert list(tmp_path.iterdir()) == []
 
 

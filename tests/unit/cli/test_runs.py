@@ -160,3 +160,12 @@ def test_prepared_data_is_told_of_and_stays(folder: Path) -> None:
 def test_a_run_is_not_called_done_before_its_end(tmp_path: Path) -> None:
     write_log(tmp_path / "runs" / "near", list(training(Teller(), steps=999)))
     assert "99 % step 999 of 1,000" in invoke(tmp_path / "runs")
+
+
+def test_what_is_wrong_with_a_run_steers_no_terminal(folder: Path) -> None:
+    odd = folder / "odd\x1b[2J"
+    (folder / "first").rename(odd)
+    (odd / "checkpoints" / "step-00000100" / "model.safetensors").unlink()
+    text = invoke(folder)
+    assert "\x1b" not in text
+    assert "odd\\x1b[2J: step-00000100" in text

@@ -1,12 +1,14 @@
 """The command `tandem score`."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
 import sacrebleu
+import torch
 from typer.testing import CliRunner, Result
 
 from tandem.cli.app import app
@@ -141,3 +143,53 @@ def test_comet_judges_source_translation_and_reference(texts: Path, monkeypatch:
     monkeypatch.setattr("tandem.translate.comet.find_spec", lambda _name: True)
     told = run(texts / "hyp", "--ref", texts / "ref", "--src", texts / "ref", "--comet", "model")
     assert "COMET 0.8750" in told.stdout
+
+
+class Trap:
+    """What a stranger puts into a checkpoint."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    def __reduce__(self) -> tuple[object, tuple[str, int]]:
+        return os.mkdir, (self.place, 0o700)
+
+
+class Judge:
+    def predict(self, _rows: object, **_: object) -> SimpleNamespace:
+        return SimpleNamespace(system_score=0.5)
+
+
+@pytest.fixture
+def lightning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """COMET as far as it reads a checkpoint: by Lightning, which asks for all that is in the pickle."""
+
+    def load(path: str) -> Judge:
+        torch.load(path, weights_only=False)
+        return Judge()
+
+    comet = ModuleType("comet")
+    comet.__dict__.update(load_from_checkpoint=load)
+    monkeypatch.setitem(sys.modules, "comet", comet)
+    monkeypatch.setattr("tandem.translate.comet.find_spec", lambda _name: True)
+
+
+@pytest.mark.usefixtures("lightning")
+def test_a_comet_model_of_a_stranger_runs_nothing_unless_it_is_trusted(texts: Path, tmp_path: Path) -> None:
+    model, place = tmp_path / "model.ckpt", tmp_path / "ran"
+    torch.save({"state_dict": {}, "callbacks": Trap(str(place))}, model)
+    words = (texts / "hyp", "--ref", texts / "ref", "--src", texts / "ref", "--comet", model)
+    with pytest.raises(TandemError, match="could run any code: .*--trust-comet"):
+        run(*words)
+    assert not place.exists()
+    assert "COMET 0.5000" in run(*words, "--trust-comet").stdout
+    assert place.exists()
+
+
+@pytest.mark.usefixtures("lightning")
+def test_a_comet_model_of_numbers_needs_no_trust(texts: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model.ckpt"
+    torch.save({"state_dict": {"a": torch.zeros(3)}, "hyper_parameters": {"layers": 2}}, model)
+    told = run(texts / "hyp", "--ref", texts / "ref", "--src", texts / "ref", "--comet", model)
+    assert "COMET 0.5000" in told.stdout
+    assert "TORCH_FORCE_WEIGHTS_ONLY_LOAD" not in os.environ

@@ -47,6 +47,7 @@ def test_what_others_met_after_a_kill_is_not_the_cause(kind: Kind) -> None:
 
 def test_only_sigkill_smells_of_memory() -> None:
     assert cause({0: -signal.SIGSEGV}).reason == "killed by SIGSEGV"
+    assert cause({0: -40}).reason == "killed by signal 40"
 
 
 @pytest.mark.parametrize("failures", [(failure(1, "unexpected", "KeyError: 3"),), ()])

@@ -6,6 +6,7 @@ from queue import SimpleQueue
 
 import pytest
 
+from tandem.launch import channel
 from tandem.launch.channel import GONE, Channel, Message
 
 ECHO = """
@@ -98,6 +99,59 @@ def test_sending_to_a_process_that_is_gone_or_does_not_read_never_waits_or_fails
         deaf.channel.send({"do": "x", "long": "y" * 10_000})
     deaf.channel.kill()
     assert deaf.next()["is"] == GONE
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("end", ["", "\\n"])
+def test_a_line_that_does_not_end_ends_the_channel_with_a_reason(
+    monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    monkeypatch.setattr(channel, "LONGEST_LINE", 1 << 20)
+    talk = Talk(
+        "import sys, time\n"
+        'print(\'{"is": "up"}\', flush=True)\n'
+        f"sys.stdout.write('{{\"is\": \"' + 'x' * (3 << 20) + '\"}}{end}'); sys.stdout.flush(); time.sleep(1000)\n"
+    )
+    assert talk.next() == {"is": "up"}
+    gone = talk.next()
+    assert (gone["is"], gone["code"], gone["why"]) == (GONE, -9, "it sent a line of more than 1 MiB")
+    assert gone["said"].endswith(gone["why"])
+
+
+@pytest.mark.timeout(60)
+def test_errors_without_line_ends_fill_no_memory() -> None:
+    said = Talk("import sys; sys.stderr.write('x' * (8 << 20))").next()["said"]
+    assert 0 < len(said) < 1 << 20
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("line", ["'[' * 1_000_000", "'9' * 10_000", "'{\"is\":' * 50_000"])
+def test_what_cannot_be_read_is_passed_over(line: str) -> None:
+    talk = Talk(f'print({line}); print(\'{{"is": "m"}}\')')
+    assert talk.next() == {"is": "m"}
+    assert talk.next()["is"] == GONE
+
+
+@pytest.mark.timeout(60)
+def test_nobody_on_the_other_side_can_say_that_it_is_gone() -> None:
+    talk = Talk(
+        'import json; print(json.dumps({"is": "gone", "code": [], "said": 7})); print(\'{"is": "m"}\')'
+    )
+    assert talk.next() == {"is": "m"}
+    assert talk.next()["code"] == 0
+
+
+@pytest.mark.timeout(60)
+def test_a_message_that_cannot_be_taken_ends_the_channel_with_a_reason() -> None:
+    came: SimpleQueue[Message] = SimpleQueue()
+
+    def take(message: Message) -> None:
+        came.put({**message, "number": message["number"] + 1} if message["is"] != GONE else message)
+
+    program = 'print(\'{"is": "m", "number": []}\', flush=True); import time; time.sleep(1000)'
+    Channel([sys.executable, "-c", program], on_message=take)
+    gone = came.get(timeout=60)
+    assert (gone["is"], gone["why"]) == (GONE, "it sent what makes no sense here (TypeError)")
 
 
 def test_nothing_is_left_open_when_the_process_is_gone() -> None:

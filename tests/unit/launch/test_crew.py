@@ -35,6 +35,10 @@ for line in sys.stdin:
     match message["do"]:
         case "open" if "refuses" in acts:
             say(**{"is": "refused", "message": acts["refuses"]})
+        case "open" if "greets" in acts:
+            say(**acts["greets"])
+        case "run" if "raves" in acts:
+            say(**{"round": message["round"], **acts["raves"]})
         case "open" if "dies" in acts:
             sys.exit(acts["dies"])
         case "open":
@@ -45,7 +49,8 @@ for line in sys.stdin:
             is_private = acts.get("nic") == "wg0"
             say(**{"is": "routed", "address": f"10.0.0.{name[1]}", "nic": "eth0", "is_private": is_private})
         case "listen":
-            say(**{"is": "listening", "port": 4000 + int(name[1]), "certificate": f"of {name}"})
+            proof = "-----BEGIN CERTIFICATE-----\\n" + name + "\\n-----END CERTIFICATE-----\\n"
+            say(**{"is": "listening", "port": 4000 + int(name[1]), "certificate": proof})
         case "reserve":
             say(**{"is": "reserved", "port": 5000})
         case "flush":
@@ -149,8 +154,10 @@ def test_hosts_start_together_in_the_order_in_which_they_were_named(stage: Stage
     meetings = [json.loads((stage.folder / f"h{number}.meeting").read_text()) for number in (1, 2, 3)]
     assert [meeting.pop("own") for meeting in meetings] == [0, 1, 2]
     assert meetings[0] == meetings[1] == meetings[2]
-    ends = [(peer["address"], peer["port"], peer["certificate"]) for peer in meetings[0]["peers"]]
-    assert ends == [(f"10.0.0.{number}", 4000 + number, f"of h{number}") for number in (1, 2, 3)]
+    ends = [
+        (peer["address"], peer["port"], peer["certificate"].split("\n")[1]) for peer in meetings[0]["peers"]
+    ]
+    assert ends == [(f"10.0.0.{number}", 4000 + number, f"h{number}") for number in (1, 2, 3)]
     assert [peer["first_rank"] for peer in meetings[0]["peers"]] == [0, 1, 2]
     # Each of the three disks has a log of this name.
     assert (stage.folder / "log/rank-00000.jsonl").read_text() == "x\n" * 3
@@ -251,3 +258,63 @@ def test_who_waits_for_hosts_can_be_stopped(stage: Stage) -> None:
     assert isinstance(crew.attempt(never), Cause)
     assert crew.attempt(lambda: signal.SIGTERM) is None
     assert len(stage.rounds) == 1
+
+
+ENDED = {"failed": {}, "failures": [], "missed": "", "was_ended": False, "newest": None, "leaves": False}
+
+
+@pytest.mark.parametrize(
+    "greeting",
+    [
+        {"is": "opened"},
+        {"is": "opened", "disk": [], "tandem": {}, "identity": 5, "workers": "many"},
+        {"is": "equipped"},
+        {"is": "log", "file": "x.jsonl", "offset": 1, "text": "y"},
+        {"is": ["opened"]},
+    ],
+    ids=str,
+)
+def test_a_host_that_talks_nonsense_is_named_before_anything_starts(
+    stage: Stage, greeting: dict[str, Any]
+) -> None:
+    with pytest.raises(TandemError, match="h2: It said something that makes no sense .*: install the same"):
+        stage.crew([{}], [{"greets": greeting}]).connect()
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"is": "beat", "pulses": {"1": {"step": "x"}}},
+        {"is": "beat", "pulses": [1]},
+        {"is": "beat", "round": {}},
+        {"is": "log", "file": 5, "offset": 1, "text": "y"},
+        {"is": "log", "file": "x.jsonl", "offset": -1, "text": "y"},
+        {"is": "ended"},
+        {**ENDED, "is": "ended", "failed": {"-1": -9}},
+        {**ENDED, "is": "ended", "failed": {"1": -1000}},
+        {**ENDED, "is": "ended", "failures": [7]},
+        {"is": "opened", "time_s": 0.0},
+        {"is": "nothing that is known"},
+    ],
+    ids=str,
+)
+def test_a_host_that_talks_nonsense_in_a_run_is_lost_and_nothing_else(
+    stage: Stage, message: dict[str, Any]
+) -> None:
+    crew = stage.crew([{}], [{"raves": message}, {}], min_hosts=2)
+    crew.connect()
+    cause = crew.attempt(never)
+    assert isinstance(cause, Cause)
+    assert cause.who == "h2"
+    assert "makes no sense" in cause.reason
+    assert crew.attempt(never) is None
+
+
+def test_no_host_speaks_for_the_ranks_of_another(stage: Stage) -> None:
+    forged = {"rank": 0, "kind": "sentence", "message": "forged", "time_s": 1.0}
+    lie = {**ENDED, "is": "ended", "failed": {"0": 1, "1": -9}, "failures": [forged]}
+    crew = stage.crew([{}], [{"raves": lie}])
+    crew.connect()
+    cause = crew.attempt(never)
+    assert isinstance(cause, Cause)
+    assert (cause.who, cause.rank) == ("Rank 1 on h2", 1)

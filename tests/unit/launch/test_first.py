@@ -1,12 +1,20 @@
+import hashlib
+import os
 import secrets
+import signal
+import socket
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Event
 
 import pytest
 
 from tandem.errors import TandemError
-from tandem.launch import first
+from tandem.launch import first, local_socket
 from tandem.launch.first import first_of_host
+from tandem.launch.local_socket import private_folder
 
 
 def place(local_rank: int, *, ranks: int, port: str) -> dict[str, str]:
@@ -21,6 +29,13 @@ def place(local_rank: int, *, ranks: int, port: str) -> dict[str, str]:
 @pytest.fixture
 def port() -> str:
     return secrets.token_hex(8)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where these ranks meet."""
+    monkeypatch.setattr(local_socket, "TEMPORARY", tmp_path)
+    return private_folder({})
 
 
 def test_one_rank_alone_is_the_first() -> None:
@@ -91,3 +106,47 @@ def test_two_runs_that_meet_at_one_port_are_refused(port: str) -> None:
         with pytest.raises(TandemError, match="another MASTER_PORT"), first_of_host(here):
             pass
         raise ZeroDivisionError
+
+
+def test_one_that_was_killed_leaves_no_place_taken(port: str, folder: Path) -> None:
+    program = (
+        "import os, pathlib, signal\n"
+        "from tandem.launch import local_socket\n"
+        f"local_socket.TEMPORARY = pathlib.Path({str(folder.parent)!r})\n"
+        "from tandem.launch.first import first_of_host\n"
+        f"with first_of_host({place(0, ranks=2, port=port)!r}):\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", program], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert list(folder.iterdir())
+
+    def rank(number: int) -> bool:
+        with first_of_host(place(number, ranks=2, port=port)) as is_first:
+            return is_first
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(rank, (1, 0))) == [False, True]
+
+
+def test_nothing_is_left_and_nobody_else_may_enter(port: str, folder: Path) -> None:
+    def rank(number: int) -> int:
+        with first_of_host(place(number, ranks=2, port=port)) as is_first:
+            return folder.stat().st_mode & 0o777 if is_first else 0
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(rank, (0, 1))) == [0o700, 0]
+    assert not list(folder.iterdir())
+
+
+def test_a_socket_in_the_abstract_namespace_blocks_no_start(port: str) -> None:
+    words = "-".join([str(os.getuid()), "127.0.0.1", port, ""])
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as squatter:
+        squatter.bind("\0tandem-" + hashlib.sha256(words.encode()).hexdigest())
+
+        def rank(number: int) -> bool:
+            with first_of_host(place(number, ranks=2, port=port)) as is_first:
+                return is_first
+
+        with ThreadPoolExecutor(2) as pool:
+            assert list(pool.map(rank, (0, 1))) == [True, False]

@@ -22,6 +22,18 @@ SPEC = {
 }
 TRAINER = {"image", "command", "args", "env", "numNodes", "resourcesPerNode", "numProcPerNode"}
 CONTAINER = {"name", "env", "volumeMounts", "securityContext"}
+POD = {
+    "serviceAccountName",
+    "volumes",
+    "initContainers",
+    "containers",
+    "imagePullSecrets",
+    "securityContext",
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "schedulingGates",
+}
 
 
 @pytest.fixture
@@ -37,9 +49,13 @@ def job() -> TrainJob:
     )
 
 
+def documents(job: TrainJob) -> dict[str, dict[str, Any]]:
+    return {document["kind"]: document for document in yaml.safe_load_all(job.manifest())}
+
+
 def parts(job: TrainJob) -> tuple[dict[str, Any], dict[str, Any]]:
-    config_map, train_job = yaml.safe_load_all(job.manifest())
-    return config_map, train_job
+    found = documents(job)
+    return found["ConfigMap"], found["TrainJob"]
 
 
 def pod(train_job: dict[str, Any]) -> dict[str, Any]:
@@ -57,6 +73,7 @@ def test_the_job_has_the_fields_of_the_resource_and_no_other(job: TrainJob) -> N
     assert train_job["spec"]["runtimeRef"] == {"name": "torch-distributed"}
     assert train_job["spec"].keys() <= SPEC
     assert train_job["spec"]["trainer"].keys() <= TRAINER
+    assert pod(train_job).keys() <= POD
     (container,) = pod(train_job)["containers"]
     assert container["name"] == "node"
     assert container.keys() <= CONTAINER
@@ -106,13 +123,47 @@ def test_every_recipe_s_name_becomes_one_that_the_trainer_takes(job: TrainJob, n
     assert len(f"{found}-node-0-9999-abcde") <= 63
 
 
-def test_a_namespace_is_on_both_parts(job: TrainJob) -> None:
-    assert all("namespace" not in part["metadata"] for part in parts(job))
-    assert all(part["metadata"]["namespace"] == "nmt" for part in parts(replace(job, namespace="nmt")))
+def test_a_namespace_is_on_all_parts(job: TrainJob) -> None:
+    assert all("namespace" not in part["metadata"] for part in documents(job).values())
+    named = documents(replace(job, namespace="nmt"))
+    assert [part["metadata"]["namespace"] for part in named.values()] == ["nmt"] * 4
 
 
-@pytest.mark.parametrize("field", ["image", "claim", "runtime", "namespace"])
+def test_nobody_reaches_the_pods_but_each_other(job: TrainJob) -> None:
+    policy = documents(job)["NetworkPolicy"]
+    assert policy["apiVersion"] == "networking.k8s.io/v1"
+    pods = {"matchLabels": {"jobset.sigs.k8s.io/jobset-name": documents(job)["TrainJob"]["metadata"]["name"]}}
+    assert policy["spec"] == {
+        "podSelector": pods,
+        "policyTypes": ["Ingress"],
+        "ingress": [{"from": [{"podSelector": pods}]}],
+    }
+
+
+def test_the_pods_have_no_token_and_gain_no_rights(job: TrainJob) -> None:
+    account = documents(job)["ServiceAccount"]
+    assert account["automountServiceAccountToken"] is False
+    spec = pod(documents(job)["TrainJob"])
+    assert spec["serviceAccountName"] == account["metadata"]["name"]
+    (container,) = spec["containers"]
+    assert container["securityContext"]["allowPrivilegeEscalation"] is False
+    assert container["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+
+
+def test_an_account_that_is_named_is_used_and_none_is_made(job: TrainJob) -> None:
+    found = documents(replace(job, service_account="puller"))
+    assert "ServiceAccount" not in found
+    assert pod(found["TrainJob"])["serviceAccountName"] == "puller"
+
+
+def test_no_process_of_a_pod_imports_from_the_claim(job: TrainJob) -> None:
+    trainer = documents(job)["TrainJob"]["spec"]["trainer"]
+    assert trainer["env"] == [{"name": "PYTHONSAFEPATH", "value": "1"}]
+    assert trainer["command"][trainer["command"].index("python") + 1] == "-P"
+
+
+@pytest.mark.parametrize("field", ["image", "claim", "runtime", "namespace", "service_account"])
 @pytest.mark.parametrize("text", ["a b", "x\nkind: Pod", "-a", "a'", "a;b"])
 def test_a_value_that_is_no_name_is_refused(job: TrainJob, field: str, text: str) -> None:
-    with pytest.raises(TandemError, match=f"--{field} .* is not what Kubernetes takes"):
+    with pytest.raises(TandemError, match=f"--{field.replace('_', '-')} .* is not what Kubernetes takes"):
         replace(job, **{field: text}).manifest()  # type: ignore[arg-type]

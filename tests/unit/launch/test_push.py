@@ -401,3 +401,41 @@ with holding(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        '{"is": []}',
+        '{"is": "other"}',
+        '{"is": "failed"}',
+        '{"is": "wants"}',
+        '{"is": "wants", "files": "text", "replaced": []}',
+        '{"is": "wants", "files": [[]], "replaced": []}',
+        '{"is": "checking", "bytes": "many"}',
+        '{"is": "checking", "bytes": -5}',
+        '{"is": "done"}',
+        "x" * 10_000,
+    ],
+)
+def test_a_host_that_talks_nonsense_is_named(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str
+) -> None:
+    monkeypatch.setattr("tandem.launch.push.LONGEST_LINE", 5_000)
+
+    def talks(_host: str, _words: list[str]) -> list[str]:
+        return ["printf", "%s\\n", says]
+
+    there = str(tmp_path / "there")
+    with pytest.raises(TandemError, match="a said something that makes no sense"):
+        push(source, ["a"], Stub(way=talks), folder=there, progress=Noted())
+    with pytest.raises(TandemError, match="a said something that makes no sense"):
+        compare(source, ["a"], Stub(way=talks), folder=there)
+
+
+def test_brackets_without_end_are_passed_over(source: Path, tmp_path: Path) -> None:
+    def talks(_host: str, _words: list[str]) -> list[str]:
+        return [sys.executable, "-c", 'print(\'[\' * 100_000); print(\'{"is": "missing", "file": ""}\')']
+
+    found = compare(source, ["a"], Stub(way=talks), folder=str(tmp_path / "there"))
+    assert found["a"].state == "missing"

@@ -1,6 +1,7 @@
 """Argument lists for ssh, and what its failures mean."""
 
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,23 @@ def test_nothing_is_asked_and_a_dead_link_is_noticed() -> None:
     assert "BatchMode=yes" in command
     assert any(word.startswith("ServerAliveInterval=") for word in command)
     assert any(word.startswith("ConnectTimeout=") for word in command)
+
+
+@pytest.mark.skipif(shutil.which("ssh") is None, reason="needs ssh, to read its settings")
+def test_a_host_gets_neither_keys_nor_a_way_back_whatever_a_person_s_settings_are(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text(
+        "ForwardAgent yes\nForwardX11 yes\nForwardX11Trusted yes\nPermitLocalCommand yes\nLocalCommand true\n"
+        "Tunnel yes\nLocalForward 8080 localhost:80\nRemoteForward 8081 localhost:81\nControlMaster auto\n"
+        "ControlPath ~/x\n"
+    )
+    program, *words = Ssh(config=config).command("a", ["true"])
+    told = subprocess.check_output([program, "-G", *words], text=True).lower().splitlines()
+    settings = dict(line.partition(" ")[::2] for line in told)
+    names = ("forwardagent", "forwardx11", "forwardx11trusted", "permitlocalcommand", "tunnel")
+    assert [settings.get(name) in {"no", "false"} for name in names] == [True] * len(names), settings
+    assert settings.get("controlmaster") in {"no", "false"}
+    assert settings.get("clearallforwardings") == "yes"
 
 
 @pytest.mark.parametrize("config", [None, Path("/lab/ssh config")])

@@ -1,4 +1,7 @@
+import os
 from pathlib import Path
+
+import pytest
 
 from tandem.launch.tail import Collector, Piece, Tail
 
@@ -47,3 +50,54 @@ def test_a_host_writes_into_the_log_alone(tmp_path: Path) -> None:
         Collector(folder).take("h2", Piece(file=name, offset=2, text="a\n"))
     assert not list(tmp_path.rglob("*outside*"))
     assert not (folder / "model.bin").exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "..",
+        ".from-disk.json",
+        ".jsonl",
+        "a\0.jsonl",
+        "a/b.jsonl",
+        "x" * 300 + ".txt",
+        "\ud800.txt",
+        "",
+        "a\n.txt",
+    ],
+)
+def test_a_name_that_is_none_of_a_log_s_is_not_written(tmp_path: Path, name: str) -> None:
+    Collector(tmp_path / "log").take("h2", Piece(file=name, offset=2, text="a\n"))
+    assert not list(tmp_path.rglob("*"))
+
+
+def test_nothing_is_written_through_a_link_and_no_pipe_is_waited_for(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "log", tmp_path / "outside"
+    folder.mkdir()
+    (folder / "rank-00000.jsonl").symlink_to(outside)
+    os.mkfifo(folder / "rank-00001.jsonl")
+    collector = Collector(folder)
+    for number in range(2):
+        collector.take("h2", Piece(file=f"rank-{number:05d}.jsonl", offset=2, text="a\n"))
+    assert not outside.exists()
+
+
+def test_a_host_cannot_fill_the_folder_with_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tandem.launch.tail._MOST_FILES", 3)
+    collector = Collector(tmp_path)
+    for number in range(9):
+        collector.take("h2", Piece(file=f"{number}.txt", offset=2, text="a\n"))
+    collector.take("h2", Piece(file="0.txt", offset=4, text="b\n"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.txt", "1.txt", "2.txt"]
+    assert (tmp_path / "0.txt").read_text() == "a\nb\n"
+
+
+def test_text_that_is_no_unicode_is_kept_as_far_as_it_is(tmp_path: Path) -> None:
+    Collector(tmp_path).take("h2", Piece(file="0.txt", offset=2, text="a\ud800\n"))
+    assert (tmp_path / "0.txt").read_text() == "a?\n"
+
+
+@pytest.mark.parametrize("held", ["[" * 100_000, "[]", "7", '{"a.txt": "x", "b.txt": -5}', "\xff"])
+def test_what_was_written_down_of_a_disk_may_be_damaged(tmp_path: Path, held: str) -> None:
+    (tmp_path / ".from-disk.json").write_text(held, encoding="latin-1")
+    assert Collector(tmp_path).offsets("disk") == {}

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tandem.observe.visible import visible
+from tandem.observe.visible import visible, visible_lines
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,15 @@ def test_every_text_can_be_written_on_one_line(text: str) -> None:
     shown = visible(text)
     assert len(shown.splitlines()) <= 1
     shown.encode()
+
+
+@given(st.text(st.characters()))
+def test_lines_stay_lines_and_nothing_in_them_steers(text: str) -> None:
+    shown = visible_lines(text)
+    assert shown.count("\n") == text.count("\n")
+    assert not any(letter in shown for letter in "\x1b\x9b\r\u202e")
+    shown.encode()
+
+
+def test_columns_stay_columns() -> None:
+    assert visible_lines("a\tb\n\x1b[2Jc") == "a\tb\n\\x1b[2Jc"

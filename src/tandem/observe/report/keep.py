@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from tandem.process import python_command
 from tandem.runlog.layout import RunLayout
 
 __all__ = ["Keeper", "keep", "start_keeper"]
@@ -50,7 +51,7 @@ class Keeper:
 
 def start_keeper(run: Path) -> Keeper:
     """Start the process; it ends by itself when this one does, or is gone."""
-    command = [sys.executable, "-m", "tandem.observe.report.keep", str(run.resolve())]
+    command = python_command("tandem.observe.report.keep", str(run.resolve()))
     try:
         # A session of its own: what the terminal sends to the run, as Ctrl-C, is not for it.
         process = subprocess.Popen(  # noqa: S603 - our own module, and no shell

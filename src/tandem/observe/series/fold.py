@@ -12,6 +12,7 @@ from tandem.errors import TandemError
 from tandem.observe.series.assemble import Assembly
 from tandem.observe.series.columns import Series
 from tandem.observe.series.part import Part, read_part
+from tandem.process import SafeChildren
 from tandem.runlog.layout import RunLayout
 
 __all__ = ["find_logs", "maybe_leader", "read_series"]
@@ -87,7 +88,8 @@ def _read_beside(
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_start) as pool:
         try:
-            futures = {pool.submit(read_part, path, path == leader): path for path in paths}
+            with SafeChildren():
+                futures = {pool.submit(read_part, path, path == leader): path for path in paths}
             for future in as_completed(list(futures)):
                 on_part(futures.pop(future))
                 yield future.result()

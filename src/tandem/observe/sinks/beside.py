@@ -1,12 +1,12 @@
 """Forwarding beside a run: a process of low priority that the run starts, and that nothing waits for."""
 
 import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from tandem.observe.sinks.tool import TITLES
+from tandem.process import python_command
 from tandem.runlog.record import Record
 
 __all__ = ["Beside", "start_beside"]
@@ -54,9 +54,7 @@ class Beside:
         return f"see {self._note}"
 
 
-def start_beside(
-    run: Path, tool: str, *, command: Sequence[str] = (sys.executable, "-m", "tandem")
-) -> Beside:
+def start_beside(run: Path, tool: str, *, command: Sequence[str] = python_command("tandem")) -> Beside:
     """Start `tandem forward` for the run; what it says is kept in the run's folder."""
     note = run / "forward" / f"{tool}.txt"
     try:

@@ -2,10 +2,11 @@
 
 import platform
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+from tandem.process import python_command
 
 __all__ = ["sampling"]
 
@@ -27,7 +28,7 @@ def sampling(run: Path, *, every_s: float, gpus: Sequence[str]) -> Iterator[None
 
 
 def _maybe_start(run: Path, *, every_s: float, gpus: Sequence[str]) -> "subprocess.Popen[bytes] | None":
-    command = [sys.executable, "-m", "tandem.telemetry.sampler", str(run), platform.node()]
+    command = python_command("tandem.telemetry.sampler", str(run), platform.node())
     command += [f"--every={every_s}", *(f"--gpu={each}" for each in gpus)]
     try:
         return subprocess.Popen(  # noqa: S603  (our own module; no shell)
