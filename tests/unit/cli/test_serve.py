@@ -75,7 +75,7 @@ from tests.unit.serve.fake import Fake, served
 from tandem.cli.serve import _serve
 from tandem.serve.keys import ApiKeys
 from tandem.serve.limits import Limits
-from tandem.port import listen
+from tandem.web.listening import listen
 
 stuck = Fake()
 stuck.open.clear()
