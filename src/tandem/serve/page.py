@@ -18,4 +18,7 @@ FILES = {
 
 def page_routes() -> list[Route]:
     """The paths of the page."""
-    return [file_route(path, name, partial(packaged, "tandem.serve", name)) for path, name in FILES.items()]
+    return [
+        file_route(path, name, partial(packaged, "tandem.serve", name), is_kept=path != "/")
+        for path, name in FILES.items()
+    ]

@@ -1,11 +1,11 @@
 """Keys and tokens: read from a file that only its owner reads, compared in constant time, and guessed slowly."""
 
+import errno
 import os
 import stat
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection
-from contextlib import suppress
 from hashlib import sha256
 from hmac import compare_digest
 from math import ceil
@@ -96,16 +96,18 @@ def read_secret_file(path: Path) -> str:
     """The text of a file that others cannot read, nor put another in its place by a link."""
     # Not blocking: opening a pipe would wait for somebody who writes.
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    with suppress(OSError):
-        if path.is_symlink():
-            raise TandemError(f"{path} is a link, and anyone may turn it: name the file itself.")
-    descriptor = os.open(path, flags)
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise TandemError(f"{path} is not a file: write what is secret into one.")
-        _check_owner(path, found)
-        data = file.read(MOST_FILE_BYTES + 1)
+    try:
+        descriptor = os.open(path, flags)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise TandemError(f"{path} is a link, and anyone may turn it: name the file itself.") from error
+    try:
+        _check_file(path, os.fstat(descriptor))
+        with open(descriptor, "rb", closefd=False) as file:
+            data = file.read(MOST_FILE_BYTES + 1)
+    finally:
+        os.close(descriptor)
     if len(data) > MOST_FILE_BYTES:
         raise TandemError(
             f"{path} is longer than {MOST_FILE_BYTES:,} bytes: name the file with what is secret."
@@ -116,7 +118,9 @@ def read_secret_file(path: Path) -> str:
         raise TandemError(f"{path} is not UTF-8: write it anew, one line each.") from error
 
 
-def _check_owner(path: Path, found: os.stat_result) -> None:
+def _check_file(path: Path, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise TandemError(f"{path} is not a file: write what is secret into one.")
     user = os.geteuid()
     if found.st_uid not in {user, 0}:
         raise TandemError(f"{path} belongs to another user, who knows what is in it: write one of your own.")
