@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from tandem.web.clients import client_network
 from tandem.web.limits import ConnectionLimits
@@ -17,6 +17,8 @@ __all__ = ["Connection", "ConnectionConfig"]
 
 LEAST_TAKEN_BYTES = 30_000
 """In each `unread_s`: a kilobyte a second is slower than any line on which a page could be used."""
+NETWORK_SHARE = 0.75
+"""Of the connections, for one network: where all come through one proxy, that is enough too."""
 BACKLOG = 1_024
 UNREADABLE = b'{"error":"This is no HTTP request that can be read here."}'
 
@@ -54,13 +56,20 @@ class Connection(H11Protocol):
         self._make_room()
 
     def _make_room(self) -> None:
-        """Let the oldest go whose request is not whole, among those of the network that has most connections."""
-        everyone = cast("set[Connection]", self.connections)
-        if len(everyone) <= self.limits.connections:
+        """Let the oldest go whose request is not whole, among those of the network that has most connections.
+
+        One network does not get all places, even with requests that are being answered.
+        """
+        everyone, most = cast("set[Connection]", self.connections), self.limits.connections
+        if len(everyone) <= most * NETWORK_SHARE:
             return
         counts = Counter(each.network for each in everyone)
-        waiting = (each for each in everyone if each.waits is not None)
-        gone = max(waiting, key=lambda each: (counts[each.network], -each.since), default=self)
+        waiting = [each for each in everyone if each.waits is not None]
+        if counts[self.network] > most * NETWORK_SHARE:
+            waiting = [each for each in waiting if each.network == self.network]
+        elif len(everyone) <= most:
+            return
+        gone = max(waiting, key=lambda each: (counts[each.network], -each.since))
         # At once: it is told of its end only in the next round of the loop.
         everyone.discard(gone)
         gone.transport.abort()
@@ -87,8 +96,13 @@ class Connection(H11Protocol):
     def _waiting(self) -> _Waits | None:
         if self.conn.their_state is h11.SEND_BODY:
             return _Waits.BODY
-        is_answered = self.cycle is None or self.cycle.response_complete
-        return _Waits.HEAD if self.conn.their_state is h11.IDLE and is_answered else None
+        return _Waits.HEAD if self.conn.their_state is h11.IDLE and self._is_answered else None
+
+    @property
+    def _is_answered(self) -> bool:
+        """Whether no request is being answered."""
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        return cycle is None or cycle.response_complete
 
     def resume_writing(self) -> None:
         """Go on with the answer: most of what waited was taken."""
@@ -103,9 +117,8 @@ class Connection(H11Protocol):
             self.transport.abort()
 
     def _is_left_unread(self, now: float) -> bool:
-        is_answered = self.cycle is not None and self.cycle.response_complete
         # Otherwise more is written meanwhile, and what waits does not tell what was taken.
-        is_only_taken = self.flow.write_paused or is_answered or self.transport.is_closing()
+        is_only_taken = self.flow.write_paused or self._is_answered or self.transport.is_closing()
         size = self.transport.get_write_buffer_size() if is_only_taken else 0
         if not size:
             self._unread = None

@@ -16,8 +16,8 @@ from tandem.web.limits import ConnectionLimits, allow_open_files
 
 __all__ = ["Server"]
 
-LOOK_TICKS = 5
-"""Of uvicorn's tenths of a second, between two looks at the connections."""
+LOOK_S = 0.5
+"""Between two looks at the connections."""
 
 
 class Server(uvicorn.Server):
@@ -57,13 +57,6 @@ class Server(uvicorn.Server):
         """End in order."""
         self.should_exit = True
 
-    async def on_tick(self, counter: int) -> bool:
-        """Look at the connections now and then."""
-        if counter % LOOK_TICKS == 0:
-            for each in cast("list[Connection]", list(self.server_state.connections)):
-                each.look()
-        return await super().on_tick(counter)
-
     def serve_on(self, bound: socket.socket, *, on_start: Callable[[], None]) -> None:
         """Serve until a signal asks for the end; `on_start` is called when the first request can come.
 
@@ -77,4 +70,15 @@ class Server(uvicorn.Server):
             await asyncio.sleep(0.01)
         if self.started:
             on_start()
-        await serving
+        # Up to the very end, which nobody can put off by a connection.
+        looking = asyncio.create_task(self._look())
+        try:
+            await serving
+        finally:
+            looking.cancel()
+
+    async def _look(self) -> None:
+        while True:
+            for each in cast("list[Connection]", list(self.server_state.connections)):
+                each.look()
+            await asyncio.sleep(LOOK_S)

@@ -2,9 +2,8 @@
 
 import secrets
 from hashlib import sha256
-from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from starlette.datastructures import Headers
 from starlette.responses import RedirectResponse, Response
@@ -54,16 +53,17 @@ def _redirect(scope: Scope, rest: list[tuple[str, str]], *, cookie: tuple[str, s
     path = "/" + scope["raw_path"].decode("latin-1").partition("?")[0].lstrip("/\\")
     answer = RedirectResponse(path + (f"?{urlencode(rest)}" if rest else ""), status_code=303)
     is_secure = scope["scheme"] == "https"
-    answer.set_cookie(*cookie, httponly=True, samesite="strict", secure=is_secure, path="/")
+    name, text = cookie
+    answer.set_cookie(
+        name, quote(text, safe=""), httponly=True, samesite="strict", secure=is_secure, path="/"
+    )
     return answer
 
 
 def _cookie(headers: Headers, name: str) -> str:
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
-    except CookieError:
-        return ""
-    return found.value if found is not None else ""
+    # Not by http.cookies, which takes a second for what a stranger can send in one header.
+    pairs = (each.strip().partition("=") for each in headers.get("cookie", "").split(";"))
+    return next((unquote(value) for known, _, value in pairs if known == name), "")
 
 
 def read_token(path: Path | None) -> str:

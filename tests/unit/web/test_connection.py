@@ -101,6 +101,19 @@ def test_who_fills_all_places_takes_none_from_other_addresses() -> None:
         assert whole(slow).endswith(b'{"status":"ok"}')
 
 
+def test_requests_of_one_address_that_are_being_answered_leave_places_for_others() -> None:
+    with answering(ConnectionLimits(connections=8)) as address, ExitStack() as stack:
+        late = b"GET /late HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        held = [stack.enter_context(address.connect(late, source="127.0.0.2")) for _ in range(6)]
+        assert address.small.begun.wait(DEADLINE_S)
+        with address.connect(late, source="127.0.0.2") as one_more:
+            assert whole(one_more) == b""
+        with address.client() as client:
+            assert client.get("/healthz").status_code == 200
+        address.small.go_on.set()
+        assert all(one_answer(each).endswith(b'{"status":"late"}') for each in held)
+
+
 @pytest.mark.parametrize(
     "sent",
     [

@@ -63,6 +63,21 @@ def test_the_token_in_an_address_becomes_a_cookie_and_leaves_the_address(closed:
         assert browser.get("/api/runs").status_code == 200
 
 
+@pytest.mark.parametrize("token", ['semicolon;"quotes"', "back\\slash,comma=%41", "=" * 20])
+def test_a_token_of_any_marks_is_kept_in_a_cookie(tmp_path: Path, token: str) -> None:
+    with serving([tmp_path], token=token, is_local=False) as server:
+        assert (
+            server.client.get("/api/runs", params={"token": token}, follow_redirects=True).status_code == 200
+        )
+        assert server.client.get("/api/runs").status_code == 200
+
+
+@pytest.mark.timeout(30)
+def test_no_cookie_takes_long_to_read(closed: Served) -> None:
+    cookie = 'a="' + "\\" * 15_900 + '"'
+    assert {closed.error("/", headers={"Cookie": cookie})[0] for _ in range(60)} == {401}
+
+
 def test_the_way_back_never_leads_to_another_host(closed: Served) -> None:
     answer = httpx.get(f"{closed.client.base_url}//evil.example/?token={TOKEN}", timeout=DEADLINE_S)
     assert (answer.status_code, answer.headers["location"]) == (303, "/evil.example/")
