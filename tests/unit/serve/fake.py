@@ -101,6 +101,7 @@ def running(
     guess: Guess | None = None,
     is_local: bool = True,
     patience: Patience | None = None,
+    is_behind_proxy: bool = False,
 ) -> Iterator[Running]:
     """Serve models until the end of this context."""
     said: list[str] = []
@@ -110,7 +111,7 @@ def running(
     service = Service(Catalogue(models, guess=guess), limits=limits, keys=known, say=said.append)
     names = Names(is_local=is_local, is_locked=bool(keys), origins=origins)
     app = build_app(service, names=names, origins=origins, say=said.append)
-    server = Drain(app, service, deadline_s=limits.deadline_s)
+    server = Drain(app, service, deadline_s=limits.deadline_s, is_behind_proxy=is_behind_proxy)
     started = threading.Event()
 
     def note() -> None:

@@ -131,6 +131,18 @@ def test_a_key_is_guessed_slowly_in_the_header_and_in_the_body() -> None:
         assert server.post(text="a").status_code == 401
 
 
+@pytest.mark.parametrize(("is_behind_proxy", "status"), [(True, 200), (False, 429)])
+def test_clients_are_told_apart_by_a_proxy_only_where_there_is_one(
+    *, is_behind_proxy: bool, status: int
+) -> None:
+    with running(served(Fake()), keys=["a-right-key"], is_behind_proxy=is_behind_proxy) as server:
+        for number in range(6):
+            headers = {"Authorization": f"Bearer guess-{number}", "X-Forwarded-For": "198.51.100.1"}
+            assert server.client.post("/translate", json={"text": "a"}, headers=headers).status_code == 403
+        headers = {"Authorization": "Bearer a-right-key", "X-Forwarded-For": "198.51.100.1, 192.0.2.7"}
+        assert server.client.post("/translate", json={"text": "a"}, headers=headers).status_code == status
+
+
 def test_a_wrong_key_is_refused_before_its_body_has_come() -> None:
     with running(served(Fake()), keys=["a-right-key"]) as server:
         head = "POST /translate HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer wrong\r\nConnection: close\r\n"
