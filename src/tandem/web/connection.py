@@ -1,7 +1,9 @@
 """A connection that cannot be held for ever: requests that do not arrive and answers that are not taken are cut off."""
 
 import asyncio
+import socket
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from enum import Enum, auto
 from typing import Any, cast
@@ -16,7 +18,7 @@ from tandem.web.limits import ConnectionLimits
 __all__ = ["Connection", "ConnectionConfig"]
 
 LEAST_TAKEN_BYTES = 30_000
-"""In each `unread_s`: a kilobyte a second is slower than any line on which a page could be used."""
+"""In each `unread_s`: half a kilobyte a second is slower than any line on which a page could be used."""
 NETWORK_SHARE = 0.75
 """Of the connections, for one network: where all come through one proxy, that is enough too."""
 BACKLOG = 1_024
@@ -48,6 +50,11 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection on; where there are too many, one goes."""
         super().connection_made(transport)
+        # What the kernel would take beyond would be taken by nobody yet: a slow client would seem to take nothing.
+        with suppress(OSError, AttributeError):  # not every system has it
+            transport.get_extra_info("socket").setsockopt(
+                socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, LEAST_TAKEN_BYTES
+            )
         self.limits = cast("ConnectionConfig", self.config).limits
         self.network = client_network(self.client[0] if self.client else "")
         self.waits: _Waits | None = _Waits.HEAD

@@ -20,7 +20,7 @@ class ConnectionLimits:
     """From the connection, or from the last answer on it, to the end of a request's head."""
     body_s: float = 30.0
     """From the head of a request to the end of its body, whether it is read or not."""
-    unread_s: float = 30.0
+    unread_s: float = 60.0
     """In which a client must have taken some of an answer that waits for it."""
     connections: int = 256
     """At once; beyond, those go whose request is not whole."""
