@@ -10,7 +10,9 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "tandem"
 
 LISTENERS = {
-    "port.py": "the dashboard and the server, on loopback unless asked otherwise",
+    "web/listening.py": "the dashboard and the server, on loopback unless asked otherwise",
+    "web/server.py": "serves what listening.py has opened",
+    "web/connection.py": "how such a connection is read",
     "launch/report.py": "a socket file in a folder of this user's alone",
     "launch/first.py": "a socket file in a folder of this user's alone",
     "launch/environment.py": "tries whether the port of a foreign launcher is free, and lets go of it",

@@ -508,12 +508,13 @@ def test_a_server_for_others_asks_for_its_token_and_is_found_again_after_a_resta
 ) -> None:
     token = tmp_path / "token"
     token.write_text("a-token-of-enough-length\n")
+    token.chmod(0o600)
     options = ("--host", "0.0.0.0", "--token-file", str(token), "--port")
     with serving(runs.folder / "day", options=(*options, "0")) as guarded:
         port = guarded.address.rpartition(":")[2]
         address = f"http://127.0.0.1:{port}"
         page = opened(browser, f"{address}/?token=another-token-of-that-length")
-        expect(page.at("body")).to_contain_text("not the one of this server")
+        expect(page.at("body")).to_contain_text("not one of this server")
         page.page.goto(f"{address}/run/day")
         expect(page.at("body")).to_contain_text("A token is needed")
         expect(page.at("input[name=token]")).to_be_focused()

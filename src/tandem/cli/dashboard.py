@@ -30,22 +30,35 @@ def dashboard(
         Path | None,
         typer.Option(help="File whose first line is the token; without it one is made where it is needed."),
     ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="Name by which a proxy on this machine gives it out; may be repeated."),
+    ] = None,
 ) -> None:
     """Show runs live in a browser: progress, curves, hosts, translations, answers so far. Ctrl-C ends it."""
     from tandem.observe.dashboard.app import Dashboard, build_app
-    from tandem.observe.dashboard.guard import Token, read_token
     from tandem.observe.dashboard.roster import Roster
     from tandem.observe.dashboard.server import serve_dashboard
-    from tandem.port import address_of, is_loopback, listen
+    from tandem.web.listening import address_of, is_loopback, listen
+    from tandem.web.names import Names, check_names
+    from tandem.web.token import Token, read_token
 
+    check_names(allow_host or [])
     roster = Roster(places)
     with listen(host, port) as bound:
         is_local = is_loopback(bound)
         token = "" if is_local and token_file is None else read_token(token_file)
         shown = Dashboard(roster)
-        app = build_app(shown, token=Token.of(token) if token else None, is_local=is_local)
+        names = Names(is_local=is_local, is_locked=bool(token), allowed=allow_host or [])
+        app = build_app(shown, names=names, token=Token(token) if token else None)
         address = address_of(bound) + (f"?token={token}" if token and token_file is None else "")
-        serve_dashboard(app, shown, bound, on_start=lambda: _say(f"Dashboard at {address}"))
+        serve_dashboard(
+            app,
+            shown,
+            bound,
+            is_behind_proxy=bool(allow_host),
+            on_start=lambda: _say(f"Dashboard at {address}"),
+        )
     _leave()
 
 

@@ -64,6 +64,10 @@ def serve(
         list[str] | None,
         typer.Option(help="Origin whose pages may use the API, as https://example.org; may be repeated."),
     ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="Name by which a proxy on this machine gives it out; may be repeated."),
+    ] = None,
     queue: Annotated[int, typer.Option(min=1, help="Lines that may wait for a model.")] = 2_000,
     deadline: Annotated[
         float, typer.Option(min=0.1, max=MOST_DEADLINE_S, help="Seconds that a request may take.")
@@ -79,14 +83,16 @@ def serve(
     whole_lines: WholeLinesOption = False,
 ) -> None:
     """Translate over HTTP: an API, LibreTranslate's as well, and a page at / to try it. Ctrl-C or SIGTERM ends."""
-    from tandem.port import is_loopback, listen
     from tandem.serve.keys import ApiKeys, read_keys
     from tandem.serve.limits import Limits
+    from tandem.web.listening import is_loopback, listen
+    from tandem.web.names import check_names
 
     named = name_models(models)
     keys = read_keys(api_keys_file) if api_keys_file else ApiKeys()
     limits = Limits(characters=most_characters, sentences=most_sentences, queue=queue, deadline_s=deadline)
     _check_origins(cors or [])
+    check_names(allow_host or [])
     with listen(host, port) as bound:
         if not keys.are_needed and not is_loopback(bound):
             _say("warning: anyone who reaches this address can translate: ask for keys with --api-keys-file.")
@@ -94,7 +100,7 @@ def serve(
             _open(name, path, engine=engine, device=device, threads=threads, sentences=not whole_lines)
             for name, path in named.items()
         ]
-        _serve(opened, bound, limits=limits, keys=keys, origins=cors or [])
+        _serve(opened, bound, limits=limits, keys=keys, origins=cors or [], allowed=allow_host or [])
 
 
 def _serve(
@@ -103,20 +109,24 @@ def _serve(
     *,
     limits: "Limits",
     keys: "ApiKeys",
-    origins: Sequence[str],
+    origins: Sequence[str] = (),
+    allowed: Sequence[str] = (),
 ) -> None:
-    from tandem.port import address_of
     from tandem.serve.app import Service, build_app
     from tandem.serve.catalogue import Catalogue
     from tandem.serve.language import build_guess
     from tandem.serve.server import serve_app
+    from tandem.web.listening import address_of, is_loopback
+    from tandem.web.names import Names
 
     service = Service(Catalogue(models, guess=build_guess()), limits=limits, keys=keys, say=_say)
+    names = Names(is_local=is_loopback(bound), is_locked=keys.are_needed, allowed=allowed, origins=origins)
     serve_app(
-        build_app(service, origins=origins, say=_say),
+        build_app(service, names=names, origins=origins, say=_say),
         service,
         bound,
         deadline_s=limits.deadline_s,
+        is_behind_proxy=bool(allowed),
         on_start=lambda: _say(f"Translating at {address_of(bound)}"),
     )
     _leave(service.unanswered)

@@ -7,27 +7,28 @@ from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from tandem.errors import TandemError
-from tandem.serve.access import Access
 from tandem.serve.answer import build_answer
 from tandem.serve.batcher import Batcher, Job, QueueFull
 from tandem.serve.body import BodyReader
 from tandem.serve.catalogue import Catalogue
+from tandem.serve.counted import Counted
 from tandem.serve.keys import ApiKeys
 from tandem.serve.limits import Limits
 from tandem.serve.metrics import CONTENT_TYPE, Metrics
 from tandem.serve.openapi import build_openapi
 from tandem.serve.order import DetectRequest, build_order, checked
 from tandem.serve.page import page_routes
-from tandem.serve.refusal import Refusal
 from tandem.translate.translator import Translation
+from tandem.web.guard import Guard
+from tandem.web.names import Names
+from tandem.web.refusal import Refusal, refusal_handlers
 
 __all__ = ["Service", "build_app"]
 
@@ -177,11 +178,14 @@ class Service:
         return JSONResponse(self._openapi)
 
     async def _fields(self, request: Request) -> dict[str, Any]:
+        client = request.client.host if request.client else ""
+        has_key = self._keys.check_header(request.headers.get("authorization"), client)
         fields, is_form = await self._body.read(request)
         if is_form and str(fields.get("alternatives", "")).isdecimal():
             fields["alternatives"] = int(fields["alternatives"][:9])
-        given = fields.get("api_key")
-        self._keys.check(request.headers.get("authorization"), given if isinstance(given, str) else None)
+        if not has_key:
+            given = fields.get("api_key")
+            self._keys.check_field(given if isinstance(given, str) else None, client)
         return fields
 
     def _waiting(self, name: str) -> int:
@@ -193,40 +197,31 @@ async def _gone(request: Request) -> None:
         pass
 
 
-async def _answer_refusal(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refusal)
-    return JSONResponse({"error": error.sentence}, status_code=error.status, headers=dict(error.headers))
+SENTENCES = {
+    404: "There is nothing here: /openapi.json lists what there is.",
+    405: "This path does not take this method: /openapi.json says which it takes.",
+}
 
 
-async def _answer_http(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    sentences = {
-        404: "There is nothing here: /openapi.json lists what there is.",
-        405: "This path does not take this method: /openapi.json says which it takes.",
-    }
-    sentence = sentences.get(error.status_code, error.detail)
-    return JSONResponse({"error": sentence}, status_code=error.status_code, headers=error.headers)
-
-
-def build_app(service: Service, *, origins: Sequence[str] = (), say: Callable[[str], None]) -> Starlette:
+def build_app(
+    service: Service, *, names: Names, origins: Sequence[str] = (), say: Callable[[str], None]
+) -> ASGIApp:
     """The application with API and page; pages of `origins` may use it from a browser."""
     routes = [*service.routes(), *page_routes()]
-    access = Middleware(
-        Access,
+    app: ASGIApp = Starlette(
+        routes=routes, lifespan=service.running, exception_handlers=refusal_handlers(SENTENCES)
+    )
+    if origins:
+        app = CORSMiddleware(
+            app,
+            allow_origins=list(origins),
+            allow_methods=["GET", "POST"],
+            allow_headers=["Authorization", "Content-Type"],
+        )
+    return Counted(
+        Guard(app, names=names),
         paths=[route.path for route in routes],
         metrics=service.metrics,
         say=say,
         is_draining=lambda: service.is_draining,
-    )
-    cors = Middleware(
-        CORSMiddleware,
-        allow_origins=list(origins),
-        allow_methods=["GET", "POST"],
-        allow_headers=["Authorization", "Content-Type"],
-    )
-    return Starlette(
-        routes=routes,
-        lifespan=service.running,
-        middleware=[access, cors] if origins else [access],
-        exception_handlers={Refusal: _answer_refusal, HTTPException: _answer_http},
     )

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 from starlette.requests import ClientDisconnect, Request
 
 from tandem.serve import multipart
-from tandem.serve.refusal import Refusal
+from tandem.web.refusal import Refusal
 
 __all__ = ["BodyReader"]
 

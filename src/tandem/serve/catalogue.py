@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tandem.serve.language import Guess, language_name
-from tandem.serve.refusal import Refusal
 from tandem.serve.served import ServedModel, check_names
+from tandem.web.refusal import Refusal
 
 __all__ = ["Catalogue"]
 

@@ -1,12 +1,11 @@
-"""Who may translate: keys from a file, compared in constant time."""
+"""Who may translate: API keys from a file."""
 
 from collections.abc import Collection
-from hashlib import sha256
-from hmac import compare_digest
 from pathlib import Path
 
 from tandem.errors import TandemError
-from tandem.serve.refusal import Refusal
+from tandem.web.keys import Keys, Patience, bearer, read_secret_file
+from tandem.web.refusal import Refusal
 
 __all__ = ["ApiKeys", "read_keys"]
 
@@ -16,39 +15,41 @@ LEAST_CHARACTERS = 8
 class ApiKeys:
     """The keys that open the server; without any it is open to all."""
 
-    def __init__(self, keys: Collection[str] = ()) -> None:
-        self._digests = [_digest(key) for key in keys]
+    def __init__(self, keys: Collection[str] = (), *, patience: Patience | None = None) -> None:
+        self._keys = Keys(keys, name="API key", patience=patience)
 
     @property
     def are_needed(self) -> bool:
         """Whether a request must bring a key."""
-        return bool(self._digests)
+        return bool(self._keys)
 
-    def check(self, authorization: str | None, given: str | None) -> None:
-        """Refuse a request that brings no right key, in its header or in its body."""
-        if not self._digests:
+    def check_header(self, authorization: str | None, client: str) -> bool:
+        """Refuse a wrong key in the header, before the body is read; whether one was there."""
+        key = bearer(authorization)
+        if self._keys and key:
+            self._check(key, client)
+        return bool(key)
+
+    def check_field(self, given: str | None, client: str) -> None:
+        """Refuse a request that brings no right key in its body, and none in its header."""
+        if not self._keys:
             return
-        kind, _, token = (authorization or "").partition(" ")
-        key = token.strip() if kind.lower() == "bearer" else given
-        if not key:
+        if not given:
             raise Refusal(
                 401,
                 "An API key is needed: send it as Authorization: Bearer KEY, or as api_key.",
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        digest = _digest(key)
-        # All are compared, so that the time says nothing.
-        if not sum(compare_digest(digest, known) for known in self._digests):
-            raise Refusal(403, "This API key is not one of this server's.")
+        self._check(given, client)
+
+    def _check(self, key: str, client: str) -> None:
+        if refusal := self._keys.check(key, client):
+            raise refusal
 
 
 def read_keys(path: Path) -> ApiKeys:
     """The keys in a file, one a line; lines that begin with # are comments."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise TandemError(f"{path} is not UTF-8: write one API key a line.") from error
-    lines = enumerate(map(str.strip, text.splitlines()), start=1)
+    lines = enumerate(map(str.strip, read_secret_file(path).splitlines()), start=1)
     keys = {number: line for number, line in lines if line and not line.startswith("#")}
     if not keys:
         raise TandemError(f"{path} holds no API key: write one a line.")
@@ -59,7 +60,3 @@ def read_keys(path: Path) -> ApiKeys:
                 f"take at least {LEAST_CHARACTERS} characters."
             )
     return ApiKeys(keys.values())
-
-
-def _digest(key: str) -> bytes:
-    return sha256(key.encode("utf-8", "surrogatepass")).digest()

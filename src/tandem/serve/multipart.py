@@ -2,7 +2,7 @@
 
 import re
 
-from tandem.serve.refusal import Refusal
+from tandem.web.refusal import Refusal
 
 __all__ = ["KIND", "read_parts"]
 

@@ -20,7 +20,7 @@ REFUSALS = {
     413: "The request is longer than this server takes.",
     415: "The body is of a kind that is not read here.",
     422: "The request asks for what cannot be done.",
-    429: "Too much waits already: come again after Retry-After seconds.",
+    429: "Too much waits already, or too many wrong keys came: come again after Retry-After seconds.",
     503: "It was not done in time, or the server is about to end.",
 }
 READING = (400, 408, 413, 415, 422)
@@ -30,7 +30,7 @@ RANGE: Document = {"type": "array", "prefixItems": [{"type": "integer"}] * 2, "m
 
 def build_openapi(catalogue: Catalogue, limits: Limits, *, keys: bool) -> Document:
     """The description; `keys` says that translating takes an API key."""
-    guarded = (401, 403) if keys else ()
+    guarded = (401, 403, 429) if keys else ()
     paths: Document = {
         "/translate": {
             "post": {
@@ -39,7 +39,7 @@ def build_openapi(catalogue: Catalogue, limits: Limits, *, keys: bool) -> Docume
                 "requestBody": _body("TranslateRequest", "LibreRequest", form="LibreForm"),
                 "responses": {
                     "200": _json("Translations.", _any("TranslateAnswer", "LibreAnswer")),
-                    **_refusals(*READING, *guarded, 429, 503),
+                    **_refusals(*{*READING, *guarded, 429, 503}),
                 },
                 **({"security": [{"bearer": []}, {}]} if keys else {}),
             }

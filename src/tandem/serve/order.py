@@ -10,10 +10,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from tandem.serve.catalogue import Catalogue
 from tandem.serve.hypertext import Hypertext, build_hypertext
 from tandem.serve.limits import MOST_BEAM, MOST_BEST, MOST_FIELDS, MOST_LINE_CHARACTERS, Limits
-from tandem.serve.refusal import Refusal
 from tandem.serve.served import ServedModel
 from tandem.translate.penalty import LengthPenalty
 from tandem.translate.wish import Wish
+from tandem.web.refusal import Refusal
 
 __all__ = [
     "DetectRequest",

@@ -1,32 +1,24 @@
 """The page to translate in a browser, and what belongs to it."""
 
 from functools import partial
-from importlib.resources import files
 
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Route
+
+from tandem.web.files import file_route, packaged
 
 __all__ = ["page_routes"]
 
 FILES = {
-    "/": ("translate.html", "text/html; charset=utf-8"),
-    "/translate.css": ("translate.css", "text/css; charset=utf-8"),
-    "/translate.js": ("translate.js", "text/javascript; charset=utf-8"),
-    "/icon.svg": ("icon.svg", "image/svg+xml"),
+    "/": "translate.html",
+    "/translate.css": "translate.css",
+    "/translate.js": "translate.js",
+    "/icon.svg": "icon.svg",
 }
 
 
 def page_routes() -> list[Route]:
     """The paths of the page."""
     return [
-        Route(path, partial(_answer, content=_read(name), kind=kind)) for path, (name, kind) in FILES.items()
+        file_route(path, name, partial(packaged, "tandem.serve", name), is_kept=path != "/")
+        for path, name in FILES.items()
     ]
-
-
-async def _answer(_request: Request, *, content: bytes, kind: str) -> Response:
-    return Response(content, headers={"Content-Type": kind})
-
-
-def _read(name: str) -> bytes:
-    return (files("tandem.serve") / "page" / name).read_bytes()

@@ -4,10 +4,11 @@ import asyncio
 import socket
 from collections.abc import Callable
 
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
-from tandem.port import Server
 from tandem.serve.app import Service
+from tandem.web.limits import ConnectionLimits
+from tandem.web.server import Server
 
 __all__ = ["Drain", "serve_app"]
 
@@ -17,15 +18,26 @@ LAST_CALL_S = 1.0
 SPARE_S = 5.0
 """Beyond the deadline of requests, for those that are being read."""
 
-BACKLOG = 1_024
+MOST_CONNECTIONS = 1_024
+"""Each with a body of some hundred kilobytes at most."""
 
 
 class Drain(Server):
     """Ends in order: takes no new connections, answers what was taken on, and is done."""
 
-    def __init__(self, app: Starlette, service: Service, *, deadline_s: float) -> None:
+    def __init__(
+        self, app: ASGIApp, service: Service, *, deadline_s: float, is_behind_proxy: bool = False
+    ) -> None:
         grace_s = round(deadline_s + SPARE_S)
-        super().__init__(app, lifespan="on", backlog=BACKLOG, timeout_graceful_shutdown=grace_s)
+        # The application answers a body that is late before its connection is cut off.
+        limits = ConnectionLimits(body_s=deadline_s + SPARE_S, connections=MOST_CONNECTIONS)
+        super().__init__(
+            app,
+            limits=limits,
+            is_behind_proxy=is_behind_proxy,
+            lifespan="on",
+            timeout_graceful_shutdown=grace_s,
+        )
         self._service = service
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -40,15 +52,18 @@ class Drain(Server):
 
 
 def serve_app(
-    app: Starlette,
+    app: ASGIApp,
     service: Service,
     bound: socket.socket,
     *,
     deadline_s: float,
+    is_behind_proxy: bool = False,
     on_start: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve until a signal asks for the end; `on_start` is called when the first request can come.
 
     The process is to end then: signals stay without effect.
     """
-    Drain(app, service, deadline_s=deadline_s).serve_on(bound, on_start=on_start)
+    Drain(app, service, deadline_s=deadline_s, is_behind_proxy=is_behind_proxy).serve_on(
+        bound, on_start=on_start
+    )

@@ -67,6 +67,8 @@ def test_elsewhere_than_on_this_machine_a_token_is_made_and_printed_once(tmp_pat
         (["nowhere"], "There is no folder nowhere"),
         ([".", "--host", "no such host"], "--host"),
         ([".", "--token-file", "nowhere"], "nowhere"),
+        ([".", "--token-file", "/dev/null"], "/dev/null is not a file"),
+        ([".", "--allow-host", "https://example.org"], "not the name of a host"),
     ],
 )
 def test_what_cannot_be_shown_is_said_in_a_sentence(

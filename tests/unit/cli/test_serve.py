@@ -31,6 +31,8 @@ def test_models_are_named_after_their_folders_or_as_is_said(tmp_path: Path) -> N
     [
         (["--cors", "example.org"], "not an origin"),
         (["--api-keys-file", "nowhere"], "nowhere"),
+        (["--api-keys-file", "/dev/null"], "/dev/null is not a file"),
+        (["--allow-host", "https://example.org"], "not the name of a host"),
         (["--host", "no such host"], "--host"),
         (["--port", "0"], "neither a checkpoint"),
     ],
@@ -75,7 +77,7 @@ from tests.unit.serve.fake import Fake, served
 from tandem.cli.serve import _serve
 from tandem.serve.keys import ApiKeys
 from tandem.serve.limits import Limits
-from tandem.port import listen
+from tandem.web.listening import listen
 
 stuck = Fake()
 stuck.open.clear()

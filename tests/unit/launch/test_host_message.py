@@ -23,7 +23,6 @@ GOOD: list[dict[str, Any]] = [
         "time_s": 1.7e9,
     },
     {"is": "routed", "address": "fe80::1%eth0", "nic": "eth0", "is_private": False},
-    {"is": "listening", "port": 5000, "certificate": CERTIFICATE},
     {"is": "reserved", "port": 5000},
     {"is": "beat", "round": 0, "pulses": {}},
     {"is": "beat", "round": 3, "pulses": None},
@@ -41,6 +40,7 @@ GOOD: list[dict[str, Any]] = [
         "leaves": False,
     },
     {"is": "refused", "message": "No room."},
+    {"is": "listening", "port": 5000, "certificate": CERTIFICATE},
 ]
 OTHERS: list[Any] = [
     None,
@@ -91,6 +91,9 @@ def test_nothing_may_lack(message: Mapping[str, Any]) -> None:
         (1, "address", "example.org"),
         (1, "address", "10.0.0.1; x"),
         (1, "nic", "a b"),
+        (1, "is_private", "yes"),
+        (10, "port", 0),
+        (10, "certificate", "-----BEGIN CERTIFICATE-----"),
         (2, "port", 0),
         (2, "port", 65_536),
         (2, "port", "5000"),

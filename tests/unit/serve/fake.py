@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
-import uvicorn
 
 from tandem.errors import TandemError
 from tandem.serve.app import Service, build_app
@@ -17,8 +16,12 @@ from tandem.serve.keys import ApiKeys
 from tandem.serve.language import Guess
 from tandem.serve.limits import Limits
 from tandem.serve.served import ServedModel
+from tandem.serve.server import Drain
 from tandem.translate.translator import Link, Translation
 from tandem.translate.wish import Wish
+from tandem.web.keys import Patience
+from tandem.web.listening import listen
+from tandem.web.names import Names
 
 DEADLINE_S = 60.0
 """For conditions that come true at once where nothing is wrong."""
@@ -96,33 +99,33 @@ def running(
     keys: Sequence[str] = (),
     origins: Sequence[str] = (),
     guess: Guess | None = None,
+    is_local: bool = True,
+    patience: Patience | None = None,
+    is_behind_proxy: bool = False,
 ) -> Iterator[Running]:
     """Serve models until the end of this context."""
     said: list[str] = []
-    service = Service(
-        Catalogue(models, guess=guess), limits=limits or Limits(), keys=ApiKeys(keys), say=said.append
-    )
-    app = build_app(service, origins=origins, say=said.append)
-    config = uvicorn.Config(app, port=0, http="h11", log_config=None, lifespan="on")
-    server = uvicorn.Server(config)
-    started = threading.Event()
     loops: list[asyncio.AbstractEventLoop] = []
+    limits = limits or Limits()
+    known = ApiKeys(keys, patience=patience)
+    service = Service(Catalogue(models, guess=guess), limits=limits, keys=known, say=said.append)
+    names = Names(is_local=is_local, is_locked=bool(keys), origins=origins)
+    app = build_app(service, names=names, origins=origins, say=said.append)
+    server = Drain(app, service, deadline_s=limits.deadline_s, is_behind_proxy=is_behind_proxy)
+    started = threading.Event()
 
-    async def serve() -> None:
+    def note() -> None:
         loops.append(asyncio.get_running_loop())
-        serving = asyncio.create_task(server.serve())
-        while not server.started and not serving.done():
-            await asyncio.sleep(0.005)
         started.set()
-        await serving
 
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    try:
-        assert started.wait(DEADLINE_S)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=DEADLINE_S) as client:
-            yield Running(service=service, client=client, said=said, loop=loops[0])
-    finally:
-        server.should_exit = True
-        thread.join(DEADLINE_S)
+    with listen("127.0.0.1", 0) as bound:
+        port = bound.getsockname()[1]
+        thread = threading.Thread(target=lambda: server.serve_on(bound, on_start=note))
+        thread.start()
+        try:
+            assert started.wait(DEADLINE_S)
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=DEADLINE_S) as client:
+                yield Running(service=service, client=client, said=said, loop=loops[0])
+        finally:
+            server.should_exit = True
+            thread.join(DEADLINE_S)

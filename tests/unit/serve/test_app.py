@@ -330,7 +330,7 @@ def test_a_request_whose_client_is_gone_is_not_translated(server: Running, fake:
             url = server.client.base_url
             with socket.create_connection((url.host, url.port or 0)) as raw:
                 body = b'{"text": "nobody waits for this"}'
-                head = f"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+                head = f"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
                 raw.sendall(head.encode() + body)
                 wait_until(lambda: 'queue_lines{model="small"} 1' in server.client.get("/metrics").text)
             wait_until(lambda: 'queue_lines{model="small"} 0' in server.client.get("/metrics").text)
@@ -411,7 +411,7 @@ def test_a_body_that_does_not_arrive_is_not_waited_for() -> None:
     with running(served(Fake()), limits=Limits(deadline_s=0.05)) as server:
         url = server.client.base_url
         with socket.create_connection((url.host, url.port or 0), timeout=DEADLINE_S) as raw:
-            raw.sendall(b'POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"text"')
+            raw.sendall(b'POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"text"')
             assert raw.recv(64).startswith(b"HTTP/1.1 408 ")
 
 

@@ -6,12 +6,13 @@ import pytest
 
 from tandem.errors import TandemError
 from tandem.serve.keys import ApiKeys, read_keys
-from tandem.serve.refusal import Refusal
+from tandem.web.refusal import Refusal
 
 
 def status(keys: ApiKeys, authorization: str | None = None, given: str | None = None) -> int:
     try:
-        keys.check(authorization, given)
+        if not keys.check_header(authorization, ""):
+            keys.check_field(given, "")
     except Refusal as refusal:
         return refusal.status
     return 200
@@ -31,6 +32,7 @@ def test_a_key_in_the_header_goes_before_one_in_the_body() -> None:
 def test_keys_are_lines_of_a_file_and_comments_are_not(tmp_path: Path) -> None:
     file = tmp_path / "keys"
     file.write_text("# of the team\n\n  first-secret \nsecond-secret\n", encoding="utf-8")
+    file.chmod(0o600)
     keys = read_keys(file)
     assert [status(keys, None, key) for key in ("first-secret", "second-secret", "# of the team")] == [
         200,
@@ -42,6 +44,7 @@ def test_keys_are_lines_of_a_file_and_comments_are_not(tmp_path: Path) -> None:
 def test_neither_a_byte_order_mark_nor_an_indented_comment_is_of_a_key(tmp_path: Path) -> None:
     file = tmp_path / "keys"
     file.write_bytes("\ufefffirst-secret\n  # a comment\n".encode())
+    file.chmod(0o600)
     keys = read_keys(file)
     assert [status(keys, None, key) for key in ("first-secret", "# a comment")] == [200, 403]
 
@@ -57,5 +60,6 @@ def test_neither_a_byte_order_mark_nor_an_indented_comment_is_of_a_key(tmp_path:
 def test_a_file_without_good_keys_is_refused(tmp_path: Path, content: bytes, says: str) -> None:
     file = tmp_path / "keys"
     file.write_bytes(content)
+    file.chmod(0o600)
     with pytest.raises(TandemError, match=says):
         read_keys(file)

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tandem.serve.multipart import read_parts
-from tandem.serve.refusal import Refusal
+from tandem.web.refusal import Refusal
 
 MOST = 5
 HEADER = "multipart/form-data; boundary=XX"

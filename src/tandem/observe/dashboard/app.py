@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tandem.errors import TandemError
 from tandem.observe.compare.overlay import overlay_figure, overlay_title
@@ -23,15 +21,18 @@ from tandem.observe.dashboard.assets import page_routes
 from tandem.observe.dashboard.board import encode
 from tandem.observe.dashboard.drawing import draw_stretch, figure_note
 from tandem.observe.dashboard.follower import Follower, Pace
-from tandem.observe.dashboard.guard import Guard, Token
-from tandem.observe.dashboard.packing import packed_json
 from tandem.observe.dashboard.priority import step_back
-from tandem.observe.dashboard.refusal import refuse
+from tandem.observe.dashboard.refusal import refusal_page
 from tandem.observe.dashboard.roster import Roster
 from tandem.observe.dashboard.stream import Stream
 from tandem.observe.figures import FIGURES
 from tandem.observe.sinks.prometheus import CONTENT_TYPE, metrics_text
 from tandem.observe.watch.state import WatchState
+from tandem.web.guard import POLICY, Guard
+from tandem.web.names import Names
+from tandem.web.packing import packed_json
+from tandem.web.refusal import Refusal, refusal_handlers
+from tandem.web.token import Token
 
 __all__ = ["Dashboard", "build_app"]
 
@@ -102,17 +103,17 @@ class Dashboard:
         asked = {name for name in request.query_params.get("figures", "").split(",") if name}
         unknown = sorted(asked - FIGURES.keys())
         if unknown:
-            raise HTTPException(404, f"There is no figure {unknown[0]!r}: take some of {', '.join(FIGURES)}.")
+            raise Refusal(404, f"There is no figure {unknown[0]!r}: take some of {', '.join(FIGURES)}.")
         if self._streams >= MOST_STREAMS:
             sentence = f"{MOST_STREAMS} pages are open already: close one, and this one opens by itself."
-            raise HTTPException(503, sentence, headers={"Retry-After": "5"})
+            raise Refusal(503, sentence, headers={"Retry-After": "5"})
         return _Counted(self, Stream(follower, asked, ending=self.ending))
 
     async def figure(self, request: Request) -> Response:
         """Draw a stretch of a figure anew."""
         follower, name = await self._follower(request.path_params["key"]), request.path_params["name"]
         if name not in FIGURES:
-            raise HTTPException(404, f"There is no figure {name!r}: take one of {', '.join(FIGURES)}.")
+            raise Refusal(404, f"There is no figure {name!r}: take one of {', '.join(FIGURES)}.")
         begin, end = _stretch(request)
 
         def draw() -> Response | None:
@@ -125,7 +126,7 @@ class Dashboard:
 
         drawn = await self._drawn(draw)
         if drawn is None:
-            raise HTTPException(404, f"The run has nothing to show in the figure {name!r} there.")
+            raise Refusal(404, f"The run has nothing to show in the figure {name!r} there.")
         return drawn
 
     async def compare(self, request: Request) -> Response:
@@ -145,7 +146,7 @@ class Dashboard:
 
         drawn = await self._drawn(draw)
         if drawn is None:
-            raise HTTPException(404, f"None of these runs has anything to show of {quantity!r}.")
+            raise Refusal(404, f"None of these runs has anything to show of {quantity!r}.")
         return drawn
 
     async def _drawn(self, draw: Callable[[], Done]) -> Done:
@@ -153,10 +154,10 @@ class Dashboard:
             try:
                 return await self._beside(draw)
             except TandemError as error:
-                raise HTTPException(404, str(error)) from error
+                raise Refusal(404, str(error)) from error
             except OSError as error:
                 sentence = f"The log cannot be read now ({error.strerror or error}): try again later."
-                raise HTTPException(503, sentence) from error
+                raise Refusal(503, sentence) from error
 
     async def _beside(self, work: Callable[[], Done]) -> Done:
         """Do what reads or reckons in a thread, so that the others are answered meanwhile."""
@@ -185,7 +186,7 @@ class Dashboard:
             self._looked_at = -math.inf
         await self._look()
         if key not in self._listed:
-            raise HTTPException(404, f"There is no run {key!r} here: /api/runs lists those that there are.")
+            raise Refusal(404, f"There is no run {key!r} here: /api/runs lists those that there are.")
         return self._followers[key]
 
     async def _opened(self, seconds: float) -> list[Follower]:
@@ -231,7 +232,7 @@ def _stretch(request: Request) -> tuple[float, float]:
     """From where to where; without an end where none is named."""
     begin, end = _place(request, "from", -math.inf), _place(request, "to", math.inf)
     if begin >= end:
-        raise HTTPException(400, "from is not before to: write the smaller one first.")
+        raise Refusal(400, "from is not before to: write the smaller one first.")
     return begin, end
 
 
@@ -243,25 +244,17 @@ def _place(request: Request, name: str, default: float) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise HTTPException(400, f"{name} is no place on an axis: write a number.")
+        raise Refusal(400, f"{name} is no place on an axis: write a number.")
     return value
 
 
-async def _answer_refusal(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    sentence = error.detail if error.detail.endswith(".") else "There is nothing here: the page is at /."
-    return refuse(request.headers, error.status_code, sentence, headers=error.headers)
-
-
-async def _answer_failure(request: Request, error: Exception) -> Response:
-    sentence = f"The server failed at this request ({type(error).__name__}): please report it."
-    return refuse(request.headers, 500, sentence)
-
-
-def build_app(dashboard: Dashboard, *, token: Token | None, is_local: bool) -> Starlette:
+def build_app(dashboard: Dashboard, *, names: Names, token: Token | None) -> ASGIApp:
     """The application with API and page."""
-    return Starlette(
+    sentences = {404: "There is nothing here: the page is at /."}
+    app = Starlette(
         routes=[*dashboard.routes(), *page_routes()],
-        middleware=[Middleware(Guard, token=token, is_local=is_local)],
-        exception_handlers={HTTPException: _answer_refusal, Exception: _answer_failure},
+        exception_handlers=refusal_handlers(sentences, refusal_page),
     )
+    # plotly writes styles, and pictures of its own.
+    policy = POLICY.format(styles=" 'unsafe-inline'", images=" data:", forms="'self'")
+    return Guard(app, names=names, token=token, is_read_only=True, page=refusal_page, policy=policy)

@@ -1,14 +1,12 @@
-"""What is answered to who is refused: JSON to programs, a small page to browsers."""
+"""The page that a browser shows to who is refused."""
 
-from collections.abc import Mapping, Sequence
-
-from starlette.datastructures import Headers
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from collections.abc import Sequence
 
 from tandem.observe.markup import Html, tag
 from tandem.observe.stylesheet import STYLESHEET
+from tandem.web.refusal import Refusal
 
-__all__ = ["refuse"]
+__all__ = ["refusal_page"]
 
 TITLES = {400: "That cannot be asked", 401: "A token is needed", 403: "Not let in", 404: "Nothing here"}
 OTHERWISE = "That did not work"
@@ -26,37 +24,17 @@ button { cursor: pointer; }
 )
 
 
-def refuse(
-    asked: Headers,
-    status: int,
-    sentence: str,
-    *,
-    headers: Mapping[str, str] | None = None,
-    kept: Sequence[tuple[str, str]] | None = None,
-) -> Response:
-    """Say why; where `kept` is given, a page has a field for the token, and keeps this of the address."""
-    told = {**(headers or {}), "Vary": "Accept"}
-    if not _is_browser(asked):
-        return JSONResponse({"error": sentence}, status_code=status, headers=told)
-    return HTMLResponse(_page(status, sentence, kept), status_code=status, headers=told)
-
-
-def _is_browser(asked: Headers) -> bool:
-    """Whether somebody looks: scripts and programs ask for anything, or for JSON."""
-    kinds = (each.partition(";")[0].strip().lower() for each in asked.get("accept", "").split(","))
-    return "text/html" in kinds
-
-
-def _page(status: int, sentence: str, kept: Sequence[tuple[str, str]] | None) -> str:
-    title = TITLES.get(status, OTHERWISE)
-    way = tag("p", tag("a", "To the runs", href="/")) if kept is None else _form(kept)
+def refusal_page(refusal: Refusal) -> str:
+    """The page; where a token is missing it has a field for it, and keeps the rest of the address."""
+    title = TITLES.get(refusal.status, OTHERWISE)
+    way = tag("p", tag("a", "To the runs", href="/")) if refusal.kept is None else _form(refusal.kept)
     head = (
         '<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
         f"{tag('title', f'{title} · Tandem')}\n{tag('style', Html(STYLE))}"
     )
     eyebrow = tag("p", "Tandem", class_="eyebrow")
-    body = tag("main", eyebrow, tag("h1", title), tag("p", sentence), way)
+    body = tag("main", eyebrow, tag("h1", title), tag("p", refusal.sentence), way)
     return f'<!doctype html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n{body}\n</body>\n</html>\n'
 
 

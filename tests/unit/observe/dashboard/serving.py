@@ -10,14 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import uvicorn
 from tests.unit.observe.story import STEP_S, Teller, training, write_log
 
 from tandem.observe.dashboard.app import Dashboard, build_app
 from tandem.observe.dashboard.follower import Pace
-from tandem.observe.dashboard.guard import Token
 from tandem.observe.dashboard.roster import Roster
 from tandem.runlog.event import RunStarted
+from tandem.web.keys import Patience
+from tandem.web.limits import ConnectionLimits
+from tandem.web.listening import listen
+from tandem.web.names import Names
+from tandem.web.server import Server
+from tandem.web.token import Token
 
 DEADLINE_S = 60.0
 """For conditions that come true at once where nothing is wrong."""
@@ -119,23 +123,31 @@ class Served:
 
 @contextmanager
 def serving(
-    places: Sequence[Path], *, token: str = "", is_local: bool = True, pace: Pace = QUICK
+    places: Sequence[Path],
+    *,
+    token: str = "",
+    is_local: bool = True,
+    pace: Pace = QUICK,
+    patience: Patience | None = None,
 ) -> Iterator[Served]:
     """Serve until the end of the block."""
     dashboard = Dashboard(Roster(places), pace=pace)
-    app = build_app(dashboard, token=Token.of(token) if token else None, is_local=is_local)
-    # A stream that has not noticed yet that its page has gone is not waited for, as in the real server.
-    config = uvicorn.Config(
-        app, port=0, http="h11", log_config=None, lifespan="off", timeout_graceful_shutdown=1
+    app = build_app(
+        dashboard,
+        names=Names(is_local=is_local, is_locked=bool(token)),
+        token=Token(token, patience=patience) if token else None,
     )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
+    # A stream that has not noticed yet that its page has gone is not waited for, as in the real server.
+    server = Server(app, limits=ConnectionLimits(), lifespan="off", timeout_graceful_shutdown=1)
     with ExitStack() as stack:
+        bound = stack.enter_context(listen("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+        started = threading.Event()
+        thread = threading.Thread(target=lambda: server.serve_on(bound, on_start=started.set))
         thread.start()
         stack.callback(thread.join, DEADLINE_S)
         stack.callback(setattr, server, "should_exit", True)
-        wait_until(lambda: server.started)
-        port = server.servers[0].sockets[0].getsockname()[1]
+        assert started.wait(DEADLINE_S)
         client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=DEADLINE_S)
         yield Served(client=stack.enter_context(client), port=port, dashboard=dashboard)
 

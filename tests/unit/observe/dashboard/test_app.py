@@ -95,7 +95,7 @@ def test_a_browser_at_a_wrong_address_gets_a_page_and_a_program_json(served: Ser
 def test_every_answer_has_the_headers_that_browsers_heed(served: Served) -> None:
     for path in ("/", "/healthz", "/api/runs", "/nowhere"):
         headers = served.client.get(path).headers
-        assert "default-src 'self'" in headers["content-security-policy"]
+        assert "default-src 'none'" in headers["content-security-policy"]
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "no-referrer"

@@ -1,4 +1,4 @@
-"""Around every request: counted, told in a short line, and answered with headers that browsers heed."""
+"""Around every request: counted, and told in a short line."""
 
 from collections.abc import Callable, Collection
 from time import perf_counter
@@ -8,21 +8,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tandem.serve.metrics import Metrics
 
-__all__ = ["Access"]
-
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-HEADERS = {
-    "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
+__all__ = ["Counted"]
 
 
-class Access:
+class Counted:
     """ASGI middleware; `is_draining` makes answers say that the connection ends with them."""
 
     def __init__(
@@ -53,10 +42,8 @@ class Access:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers.update(HEADERS)
                 if self._is_draining():
-                    headers["Connection"] = "close"
+                    MutableHeaders(scope=message)["Connection"] = "close"
             await send(message)
 
         try:

@@ -5,9 +5,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tandem import port
 from tandem.errors import TandemError
-from tandem.port import address_of, is_loopback, listen
+from tandem.web import listening
+from tandem.web.listening import address_of, is_loopback, listen
 
 
 def test_a_port_that_is_taken_is_said_before_anything_is_loaded() -> None:
@@ -35,7 +35,7 @@ def test_only_this_machine_reaches_loopback_and_a_browser_is_told_where() -> Non
 
 
 def test_without_a_way_to_others_the_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(port, "ELSEWHERE", {socket.AF_INET: "no address"})
+    monkeypatch.setattr(listening, "ELSEWHERE", {socket.AF_INET: "no address"})
     monkeypatch.setattr(socket, "gethostname", lambda: "node-a")
     with listen("0.0.0.0", 0) as everywhere:
         assert address_of(everywhere) == f"http://node-a:{everywhere.getsockname()[1]}/"
