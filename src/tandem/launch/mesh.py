@@ -9,10 +9,8 @@ a connection while another writes to it.
 """
 
 import json
-import os
 import socket
 import ssl
-import struct
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +23,7 @@ from typing import Any
 
 from tandem.errors import TandemError
 from tandem.launch.identity import Identity, fingerprint_of
+from tandem.launch.local_socket import is_own_peer
 from tandem.parallel.key_values import KeyValues, LineConnection
 from tandem.parallel.loopback import is_own_connection, rank_address
 
@@ -166,7 +165,8 @@ class Mesh:
 
     def _answer_rank(self, connection: socket.socket) -> None:
         """Do what a rank asks for over the Unix socket."""
-        _require_own_user(connection)
+        if not is_own_peer(connection):
+            raise PermissionError("another user's")
         lines = LineConnection(connection)
         request = lines.receive() or {}
         match request["do"]:
@@ -415,9 +415,3 @@ def _read_header(connection: ssl.SSLSocket) -> bytes:
             raise ConnectionAbortedError("ended before it said what for")
         data += part
     return data
-
-
-def _require_own_user(connection: socket.socket) -> None:
-    _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-    if uid != os.geteuid():
-        raise PermissionError("another user's")
