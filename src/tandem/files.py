@@ -7,6 +7,7 @@ turned elsewhere between a check and its use. The folder that a user names may i
 the big folders `checkpoints` and `data` of a run, which people keep on other disks.
 """
 
+import errno
 import json
 import os
 import stat
@@ -18,6 +19,7 @@ from typing import Any, BinaryIO
 from tandem.errors import TandemError
 
 __all__ = [
+    "MOST_BYTES",
     "UnfitFileError",
     "make_folder",
     "next_data",
@@ -26,9 +28,12 @@ __all__ = [
     "parse_json",
     "read_bounded",
     "read_json",
+    "require_plain",
     "require_regular",
 ]
 
+MOST_BYTES = 1 << 28
+"""No file that is read whole is larger: manifests, states, subword models, texts."""
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW
 _DEEPEST = 100
@@ -50,14 +55,16 @@ def open_regular(path: Path, *, below: Path | None = None, links: bool = False) 
     """
     descriptor = _open(path, _READ | (0 if links else os.O_NOFOLLOW), below)
     try:
-        _require_plain(path, os.fstat(descriptor))
+        require_plain(path, descriptor)
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
         raise
 
 
-def read_bounded(path: Path, most_bytes: int, *, below: Path | None = None, links: bool = False) -> bytes:
+def read_bounded(
+    path: Path, most_bytes: int = MOST_BYTES, *, below: Path | None = None, links: bool = False
+) -> bytes:
     """Read a whole plain file of at most so many bytes; see `open_regular`."""
     with open_regular(path, below=below, links=links) as file:
         # What the file says of its size is not asked: it may lie, and grow.
@@ -78,9 +85,9 @@ def parse_json(text: bytes | str) -> Any:
     return held
 
 
-def read_json(path: Path, most_bytes: int, *, below: Path | None = None) -> Any:
+def read_json(path: Path, *, links: bool = False) -> Any:
     """Read a plain file of JSON; ValueError for whatever is none."""
-    return parse_json(read_bounded(path, most_bytes, below=below))
+    return parse_json(read_bounded(path, links=links))
 
 
 def require_regular(path: Path, *, links: bool = False) -> None:
@@ -88,31 +95,34 @@ def require_regular(path: Path, *, links: bool = False) -> None:
     open_regular(path, links=links).close()
 
 
+def require_plain(path: Path, descriptor: int) -> None:
+    """Raise UnfitFileError unless this open file is a plain one."""
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        what = "a folder" if stat.S_ISDIR(status.st_mode) else "not a plain file"
+        raise UnfitFileError(f"{path} is {what}: put the file itself there, or remove it.")
+
+
 def next_data(file: BinaryIO, offset: int) -> int:
     """The next place from `offset` on that is not in a hole, so that a huge empty file costs nothing to pass over."""
+    descriptor = file.fileno()
+    # Both before the look: a file that grows meanwhile is not passed over, and a buffered one knows where it was left.
+    size, before = os.fstat(descriptor).st_size, os.lseek(descriptor, 0, os.SEEK_CUR)
     try:
-        return os.lseek(file.fileno(), offset, os.SEEK_DATA)
-    except (OSError, AttributeError):
-        # Nothing but a hole, or a disk that does not know.
-        size = os.fstat(file.fileno()).st_size
-        return size if _knows_holes(file, size) else offset
+        return os.lseek(descriptor, offset, os.SEEK_DATA)
+    except (OSError, AttributeError) as error:
+        # Nothing but a hole up to the end; or a disk that does not know.
+        is_hole = isinstance(error, OSError) and error.errno == errno.ENXIO
+        return max(offset, size) if is_hole else offset
     finally:
-        file.seek(offset)
+        os.lseek(descriptor, before, os.SEEK_SET)
 
 
-def make_folder(folder: Path, *, below: Path | None = None) -> None:
-    """Make a folder to write into, where there is none; UnfitFileError where it, or one above it, is a link.
-
-    Those above are looked at up to `below`, which itself may be one.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    for each in (folder, *folder.parents):
-        if each == below:
-            break
-        if each.is_symlink():
-            raise UnfitFileError(f"{each} is a link: put the folder itself there.")
-        if below is None:
-            break
+def make_folder(folder: Path, *, parents: bool = False) -> None:
+    """Make a folder to write into, where there is none; UnfitFileError where it is a link."""
+    if folder.is_symlink():
+        raise UnfitFileError(f"{folder} is a link: put the folder itself there.")
+    folder.mkdir(parents=parents, exist_ok=True)
 
 
 @contextmanager
@@ -120,7 +130,7 @@ def open_append(path: Path) -> Iterator[BinaryIO]:
     """Open a plain file to write at its end, and make it where there is none; links are refused."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
     with os.fdopen(_open(path, flags, None), "ab") as file:
-        _require_plain(path, os.fstat(file.fileno()))
+        require_plain(path, file.fileno())
         yield file
 
 
@@ -159,12 +169,6 @@ def _open_inner(folder: int, name: str, path: Path) -> int:
         raise
 
 
-def _require_plain(path: Path, status: os.stat_result) -> None:
-    if not stat.S_ISREG(status.st_mode):
-        what = "a folder" if stat.S_ISDIR(status.st_mode) else "not a plain file"
-        raise UnfitFileError(f"{path} is {what}: put the file itself there, or remove it.")
-
-
 def _is_flat_enough(held: Any) -> bool:
     """Whether it is nested less deeply than whoever walks over it can go."""
     layer = [held]
@@ -174,11 +178,3 @@ def _is_flat_enough(held: Any) -> bool:
             return True
         layer = [inner for each in sections for inner in (each.values() if isinstance(each, dict) else each)]
     return False
-
-
-def _knows_holes(file: BinaryIO, size: int) -> bool:
-    """Whether the disk tells holes from data: else all of a file is data to it, up to its end."""
-    try:
-        return os.lseek(file.fileno(), 0, os.SEEK_HOLE) < size
-    except (OSError, AttributeError):
-        return False

@@ -94,10 +94,12 @@ def test_a_hole_is_passed_over(tmp_path: Path) -> None:
         file.write(b"b")
         file.truncate(1 << 41)
     with open_regular(path) as opened:
+        opened.read(10)
+        opened.seek(0)
         assert next_data(opened, 0) == 0
         assert next_data(opened, 1 << 20) == 1 << 40
         assert next_data(opened, 1 << 41) == 1 << 41
-        assert opened.read(1) == b""
+        assert opened.read(4097) == b"a" * 4096 + b"\0"
 
 
 def test_a_file_without_holes_is_data_up_to_its_end(tmp_path: Path) -> None:
@@ -114,7 +116,7 @@ def test_deep_json_is_a_value_error(text: str) -> None:
 
 def test_plain_json_is_read(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b'{"a": [1, {"b": null}]}')
-    assert read_json(tmp_path / "file", 1000) == {"a": [1, {"b": None}]}
+    assert read_json(tmp_path / "file") == {"a": [1, {"b": None}]}
 
 
 def test_a_folder_to_write_in_is_no_link(tmp_path: Path) -> None:
@@ -123,10 +125,9 @@ def test_a_folder_to_write_in_is_no_link(tmp_path: Path) -> None:
     (tmp_path / "run/report").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(UnfitFileError, match="report is a link"):
         make_folder(tmp_path / "run/report")
-    with pytest.raises(UnfitFileError, match="report is a link"):
-        make_folder(tmp_path / "run/report/inner", below=tmp_path / "run")
     (tmp_path / "linked").symlink_to("run")
-    make_folder(tmp_path / "linked/made", below=tmp_path / "linked")
+    make_folder(tmp_path / "linked/made")
+    make_folder(tmp_path / "linked/made")
     assert (tmp_path / "run/made").is_dir()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from tandem.artefact import JsonValue
 from tandem.runlog.event import EVENTS, Event, Unknown
 
-__all__ = ["SCHEMA", "Record", "from_line", "to_line"]
+__all__ = ["LATEST_NS", "LONGEST_S", "MOST", "MOST_RANKS", "SCHEMA", "Record", "from_line", "to_line"]
 
 SCHEMA = 1
 
@@ -19,36 +19,34 @@ _from_json = json.JSONDecoder().decode
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 # Bounds of what a stranger's log may say: readers add, multiply, draw and reserve memory by these numbers.
-_LATEST_NS = 1 << 62
+LATEST_NS = 1 << 62
 """In the year 2116; the difference of two times still fits into 63 bits."""
-_MOST = 1 << 53
+MOST = 1 << 53
 """The largest whole number that is exact wherever it is shown."""
-_MOST_RANKS = 1 << 16
-_LONGEST_S = 1e9
+MOST_RANKS = 1 << 16
+LONGEST_S = 1e9
 """Thirty years, and the most that one clock can be ahead of another."""
-_NO_TIMES = ("_per_s", "uncertainty_s")
-"""Ends of names: a rate, and what is infinite where nothing is known."""
 _LARGEST = 3e38
 """What single precision cannot hold is infinite here too."""
 _MOST_ITEMS = 10_000
 _DEEPEST = 20
-_COUNT = (0, _MOST)
+_COUNT = (0, MOST)
 _BOUNDS = {
     "attempt": _COUNT,
     "cores": _COUNT,
     "count": _COUNT,
     "epoch": _COUNT,
-    "exit_code": (-_MOST, _MOST),
+    "exit_code": (-MOST, MOST),
     "max_steps": _COUNT,
     "number": _COUNT,
     "pairs": _COUNT,
     "parameters": _COUNT,
-    "rank": (-1, _MOST_RANKS - 1),
-    "ranks": (0, _MOST_RANKS),
-    "since_ns": (0, _LATEST_NS),
+    "rank": (-1, MOST_RANKS - 1),
+    "ranks": (0, MOST_RANKS),
+    "since_ns": (0, LATEST_NS),
     "step": _COUNT,
     "updates_per_epoch": _COUNT,
-    "world_size": (0, _MOST_RANKS),
+    "world_size": (0, MOST_RANKS),
 }
 """Of whole numbers, by the names of the fields; others may be -1, which stands for what is not known."""
 
@@ -169,9 +167,9 @@ def _whole(least: int, most: int) -> Callable[[Any], int]:
     return read
 
 
-_integer = _whole(-1, _MOST)
-_time = _whole(0, _LATEST_NS)
-_rank = _whole(0, _MOST_RANKS - 1)
+_integer = _whole(-1, MOST)
+_time = _whole(0, LATEST_NS)
+_rank = _whole(0, MOST_RANKS - 1)
 
 
 def _number(value: Any) -> float:
@@ -191,10 +189,11 @@ def _odd_number(value: Any) -> float:
 
 
 def _seconds(value: Any) -> float:
-    if type(value) is float and -_LONGEST_S < value < _LONGEST_S:
+    if type(value) is float and -LONGEST_S < value < LONGEST_S:
         return value
     number = _odd_number(value)
-    if abs(number) > _LONGEST_S:
+    is_endless = type(value) is str or abs(value) == math.inf
+    if abs(number) > LONGEST_S and not is_endless:
         raise ValueError("a time is out of bounds")
     return number
 
@@ -215,7 +214,7 @@ def _free(value: Any) -> dict[str, JsonValue]:
 def _check_free(value: Any, depth: int) -> None:
     if not depth:
         raise ValueError("values are nested too deeply")
-    if type(value) is int and not -_LATEST_NS <= value <= _LATEST_NS:
+    if type(value) is int and not -LATEST_NS <= value <= LATEST_NS:
         raise ValueError("a number is out of bounds")
     for inner in value.values() if type(value) is dict else value if type(value) is list else ():
         _check_free(inner, depth - 1)
@@ -261,7 +260,7 @@ _READERS: dict[Any, Callable[[Any], Any]] = {
 def _reader(name: str, kind: Any) -> Callable[[Any], Any]:
     if kind is int and name in _BOUNDS:
         return _whole(*_BOUNDS[name])
-    if kind is float and name.endswith("_s") and not name.endswith(_NO_TIMES):
+    if kind is float and name.endswith("_s") and not name.endswith("_per_s"):
         return _seconds
     return _READERS[kind]
 

@@ -7,13 +7,14 @@ from tandem.observe.series.live import LiveSeries
 from tandem.observe.watch.hosts import HELD_SAMPLES
 from tandem.observe.watch.standing import state_of
 from tandem.observe.watch.state import WatchState
-from tandem.runlog.layout import RunLayout
+from tandem.runlog.layout import RunLayout, open_log
 from tandem.runlog.record import Record, from_line
 
 __all__ = ["open_run"]
 
 END_BYTES = 2 << 20
 """Of the logs that are read from their end."""
+_MOST_SEARCHED = 1 << 30
 _STEP = b'"event":"StepFinished"'
 _DESCRIBED = b'"event":"HostDescribed"'
 
@@ -58,7 +59,7 @@ def _records(lines: list[bytes]) -> Iterator[Record]:
 def _read_end(path: Path) -> tuple[int, list[bytes]]:
     """The last whole lines of a file, and the byte behind them."""
     try:
-        file = path.open("rb")
+        file = open_log(path)
     except FileNotFoundError:
         return 0, []
     with file:
@@ -74,9 +75,11 @@ def _read_end(path: Path) -> tuple[int, list[bytes]]:
 def _find_last(path: Path, mark: bytes) -> list[bytes]:
     """The last line with this mark, if there is one; searched for from the end."""
     found: list[bytes] = []
-    with path.open("rb") as file:
+    with open_log(path) as file:
         stop, later = file.seek(0, 2), b""
-        while stop > 0 and not found:
+        # In most of a huge empty file nothing is looked for.
+        least = max(0, stop - _MOST_SEARCHED)
+        while stop > least and not found:
             start = max(0, stop - END_BYTES)
             file.seek(start)
             # A line that lies across two blocks is whole in one of them and what follows.
