@@ -140,7 +140,8 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 def read_manifest(folder: Path, *, kind: str, version: int, sizes: bool = True) -> Manifest:
     """Read the manifest of a finished folder; `sizes` also checks that each file is there and complete."""
-    folder = folder.resolve()
+    # Not resolve(), which raises what nobody expects where a link leads to itself.
+    folder = Path(os.path.realpath(folder))
     if not folder.exists():
         settle(folder)
     manifest = _read(folder)
@@ -209,7 +210,7 @@ def verify(folder: Path, manifest: Manifest, progress: Progress = SILENT) -> Non
 
 def settle(folder: Path) -> None:
     """Finish or undo a replacement that a crash cut short; does nothing while a builder is at work."""
-    folder = folder.resolve()
+    folder = Path(os.path.realpath(folder))
     if beside(folder, "old").exists():
         with suppress(BusyError), locked(folder):
             _settle(folder)

@@ -176,7 +176,8 @@ def _refuse_alone(run: Path) -> None:
     file = run / _ON_HOSTS
     if file.exists() and newest_step(run) is None:
         raise TandemError(
-            f"{run} was begun on other hosts, which have its checkpoints: add {read_bounded(file).decode().strip()}, or give "
+            f"{run} was begun on other hosts, which have its checkpoints: add "
+            f"{read_bounded(file).decode(errors='replace').strip()}, or give "
             "another --run."
         )
 

@@ -50,6 +50,7 @@ class Tail:
                 if (place := next_data(file, self.offset)) > self.offset:
                     yield b"", self._pass_over(place)
                     file.seek(place)
+                    continue
                 data = file.read(size if stop is None else min(size, stop - self.offset))
                 # To the end of the line at hand, so that nothing is kept for the next block.
                 data += file.readline(_LONGEST_LINE) if data and data[-1:] != b"\n" else b""

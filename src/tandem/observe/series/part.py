@@ -328,9 +328,16 @@ class _SamplesFold:
         if record is None:
             return
         if isinstance(record.event, HostSampled):
-            self.part.note(record)
-            self._reader.add(record.time_ns, record.event)
+            self._take_sample(record, record.event)
             return
         if isinstance(record.event, HostDescribed):
             self._reader.describe(record.event)
         self._rares.take(record, row=0)
+
+    def _take_sample(self, record: Record, event: HostSampled) -> None:
+        try:
+            self._reader.add(record.time_ns, event)
+        except ValueError:
+            self.part.damaged += 1
+        else:
+            self.part.note(record)
