@@ -13,6 +13,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -47,7 +48,7 @@ class UnfitFileError(TandemError, OSError):
         self.strerror = sentence.rstrip(".")
 
 
-def open_regular(path: Path, *, below: Path | None = None, links: bool = False) -> BinaryIO:
+def open_regular(path: Path, *, below: Path | None = None, links: bool = False) -> BufferedReader:
     """Open a plain file for reading; never waits, and raises UnfitFileError for anything else.
 
     `below` also refuses links among the folders between that folder and the file; `links` allows the file to be one,

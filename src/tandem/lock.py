@@ -1,5 +1,6 @@
 """Locks beside a folder, for its maker and for its readers: they die with their holders, and say who they are."""
 
+import errno
 import fcntl
 import json
 import os
@@ -140,6 +141,8 @@ def _busy(folder: Path) -> BusyError:
 
 
 def _unwritable(folder: Path, error: OSError) -> TandemError:
+    if error.errno == errno.ELOOP:
+        return TandemError(f"A lock beside {folder} is a link: remove it.")
     return TandemError(f"Cannot write in {folder.parent}: {error.strerror}; use another folder.")
 
 

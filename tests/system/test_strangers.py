@@ -196,7 +196,7 @@ def test_no_recipe_upsets_anybody(runs: Path, recipe: str) -> None:
     read_all(runs)
 
 
-def kinds(folder: Path) -> Iterator[tuple[str, Callable[[Path], None]]]:
+def kinds(folder: Path) -> Iterator[tuple[str, Callable[[Path], object]]]:
     """What else than a plain file may lie somewhere."""
 
     def sparse(path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from tandem.artefact import JsonValue, Manifest, read_manifest, sha256_file
 from tandem.checkpoint.layout import KIND, MANIFEST, VERSION, set_aside_folders, step_folders, step_of
@@ -91,20 +92,20 @@ def by_bleu(infos: Sequence[CheckpointInfo]) -> list[CheckpointInfo]:
 def read_checkpoint_manifest(folder: Path, *, sizes: bool = True) -> tuple[Manifest, Scores]:
     """The manifest of a checkpoint and the scores in it."""
     manifest = read_manifest(folder, kind=KIND, version=VERSION, sizes=sizes)
-    held = manifest.facts.get("scores")
+    held: Any = manifest.facts.get("scores")
     try:
-        return manifest, Scores(**{name: maybe_score(value) for name, value in dict(held).items()})  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+        return manifest, Scores(**{name: maybe_score(value) for name, value in held.items()})
+    except (AttributeError, TypeError, ValueError):
         raise TandemError(f"The scores in {folder / MANIFEST} are none: {_AGAIN}.") from None
 
 
-def maybe_score(value: object) -> float | None:
+def maybe_score(value: Any) -> float | None:
     """A score as it was kept: None for one that was not measured, ValueError for what is none."""
     if value is None:
         return None
-    if type(value) not in (int, float) or not -_MOST_SCORE < value < _MOST_SCORE:  # type: ignore[operator]
+    if type(value) not in {int, float} or not -_MOST_SCORE < value < _MOST_SCORE:
         raise ValueError("a score is a number")
-    return float(value)  # type: ignore[arg-type]
+    return float(value)
 
 
 def verify_files(

@@ -2,8 +2,8 @@
 
 import re
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from tandem.files import open_regular
 
@@ -49,7 +49,7 @@ class RunLayout:
         return self.folder / "tensorboard"
 
 
-def open_log(path: Path) -> BinaryIO:
+def open_log(path: Path) -> BufferedReader:
     """Open a file in the folder of a run's log: neither may be a link, and no pipe is waited for."""
     return open_regular(path, below=path.parent.parent)
 
