@@ -85,7 +85,7 @@ RECIPES = [
 ]
 
 several = settings(
-    max_examples=12,
+    max_examples=6,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
