@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from tandem.files import next_data
 from tandem.observe.series.live import LiveSeries
 from tandem.observe.watch.hosts import HELD_SAMPLES
 from tandem.observe.watch.standing import state_of
@@ -15,6 +16,7 @@ __all__ = ["open_run"]
 END_BYTES = 2 << 20
 """Of the logs that are read from their end."""
 _MOST_SEARCHED = 1 << 30
+_LONGEST_LINE = 1 << 24
 _STEP = b'"event":"StepFinished"'
 _DESCRIBED = b'"event":"HostDescribed"'
 
@@ -81,10 +83,14 @@ def _find_last(path: Path, mark: bytes) -> list[bytes]:
         least = max(0, stop - _MOST_SEARCHED)
         while stop > least and not found:
             start = max(0, stop - END_BYTES)
+            if next_data(file, start) >= stop:
+                stop, later = start, b""
+                continue
             file.seek(start)
             # A line that lies across two blocks is whole in one of them and what follows.
             data = file.read(stop - start) + later
             lines = data.splitlines(keepends=True)
             found = [line for line in lines[1 if start else 0 :] if mark in line][-1:] if mark in data else []
-            stop, later = start, lines[0] if lines else b""
+            # What is longer than any line is none, and is not carried on from block to block.
+            stop, later = start, lines[0] if lines and len(lines[0]) <= _LONGEST_LINE else b""
     return found
