@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
 from tandem.errors import TandemError
+from tandem.files import open_regular, parse_json, read_bounded
 from tandem.lock import BusyError, beside, locked, read_note
 from tandem.progress import SILENT, Progress
 
@@ -32,6 +33,7 @@ __all__ = [
     "maybe_partial",
     "parse_manifest",
     "read_manifest",
+    "read_raw_manifest",
     "replacing",
     "settle",
     "sha256_file",
@@ -49,6 +51,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _SHELL = re.compile(rb'\{"sha256": "([0-9a-f]{64})", "tandem": (\{.*\})\}\n', re.DOTALL)
 _OURS = b'{"sha256": "'
 _SEGMENT = r"(?!\.{1,2}(?:/|$))[^/\\\x00-\x1f\x7f]+"
+_IDENTITY = {"kind": str, "version": int, "fingerprint": str, "facts": dict}
+_MOST_SIZE = 1 << 62
 _NAME = re.compile(f"{_SEGMENT}(?:/{_SEGMENT})*")
 
 
@@ -93,9 +97,9 @@ def fingerprint(value: JsonValue) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def sha256_file(path: Path) -> str:
-    """SHA-256 of a file's bytes, in hex."""
-    with path.open("rb") as file:
+def sha256_file(path: Path, *, links: bool = False) -> str:
+    """SHA-256 of a plain file's bytes, in hex; a name that the user gave may be a link."""
+    with open_regular(path, links=links) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -136,7 +140,8 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 def read_manifest(folder: Path, *, kind: str, version: int, sizes: bool = True) -> Manifest:
     """Read the manifest of a finished folder; `sizes` also checks that each file is there and complete."""
-    folder = folder.resolve()
+    # Not resolve(), which raises what nobody expects where a link leads to itself.
+    folder = Path(os.path.realpath(folder))
     if not folder.exists():
         settle(folder)
     manifest = _read(folder)
@@ -150,12 +155,21 @@ def read_manifest(folder: Path, *, kind: str, version: int, sizes: bool = True) 
     return manifest
 
 
+def read_raw_manifest(folder: Path) -> bytes:
+    """The bytes of a folder's manifest, for `parse_manifest`."""
+    return read_bounded(folder / MANIFEST)
+
+
 def parse_manifest(raw: bytes, *, folder: Path) -> Manifest:
     """The manifest from the bytes of its file, which is, or shall be, in this folder."""
     shell = _SHELL.fullmatch(raw)
     if shell is None or hashlib.sha256(shell[2]).hexdigest().encode() != shell[1]:
         raise TandemError(f"{folder / MANIFEST} is damaged or was edited: {_AGAIN}.")
-    return _parse(folder, json.loads(shell[2]))
+    try:
+        held = parse_json(shell[2])
+    except ValueError:
+        raise _is_none(folder) from None
+    return _parse(folder, held)
 
 
 def is_name(text: str) -> bool:
@@ -196,7 +210,7 @@ def verify(folder: Path, manifest: Manifest, progress: Progress = SILENT) -> Non
 
 def settle(folder: Path) -> None:
     """Finish or undo a replacement that a crash cut short; does nothing while a builder is at work."""
-    folder = folder.resolve()
+    folder = Path(os.path.realpath(folder))
     if beside(folder, "old").exists():
         with suppress(BusyError), locked(folder):
             _settle(folder)
@@ -233,7 +247,7 @@ def _read(folder: Path) -> Manifest:
     if not folder.is_dir():
         raise TandemError(f"There is no folder {folder}: check the path, or make the folder first.")
     try:
-        raw = (folder / MANIFEST).read_bytes()
+        raw = read_raw_manifest(folder)
     except FileNotFoundError:
         raise TandemError(f"{folder} has no {MANIFEST}, so it was not finished: {_AGAIN}.") from None
     return parse_manifest(raw, folder=folder)
@@ -242,13 +256,25 @@ def _read(folder: Path) -> Manifest:
 def _parse(folder: Path, held: Any) -> Manifest:
     try:
         files = {name: FileEntry(**entry) for name, entry in held["files"].items()}
-        identity = {name: held[name] for name in ("kind", "version", "fingerprint", "facts")}
+        identity = {name: held[name] for name in _IDENTITY}
     except (AttributeError, KeyError, TypeError):
-        raise TandemError(f"{folder / MANIFEST} is not a manifest: {_AGAIN}.") from None
+        raise _is_none(folder) from None
+    if any(type(identity[name]) is not kind for name, kind in _IDENTITY.items()):
+        raise _is_none(folder)
+    if not all(_is_entry(entry) for entry in files.values()):
+        raise _is_none(folder)
     for name in files:
         if not _NAME.fullmatch(name) or name == MANIFEST:
             raise TandemError(f"{folder / MANIFEST} lists {name!r}, a name that is not allowed: {_AGAIN}.")
     return Manifest(files=files, **identity)
+
+
+def _is_none(folder: Path) -> TandemError:
+    return TandemError(f"{folder / MANIFEST} is not a manifest: {_AGAIN}.")
+
+
+def _is_entry(entry: FileEntry) -> bool:
+    return type(entry.bytes) is int and 0 <= entry.bytes < _MOST_SIZE and type(entry.sha256) is str
 
 
 def _check_files(folder: Path, files: Mapping[str, FileEntry]) -> None:
@@ -289,7 +315,7 @@ def _refuse_foreign(folder: Path, *, kind: str) -> None:
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     manifest = folder / MANIFEST
-    if not manifest.is_file() or not manifest.read_bytes().startswith(_OURS):
+    if not manifest.is_file() or not read_raw_manifest(folder).startswith(_OURS):
         raise TandemError(f"{folder} was not made by Tandem: name another folder, or move it away.")
     try:
         found = _read(folder).kind

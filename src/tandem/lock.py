@@ -1,5 +1,6 @@
 """Locks beside a folder, for its maker and for its readers: they die with their holders, and say who they are."""
 
+import errno
 import fcntl
 import json
 import os
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tandem.errors import TandemError
+from tandem.files import parse_json, read_bounded, require_plain
 
 __all__ = [
     "BusyError",
@@ -21,6 +23,10 @@ __all__ = [
     "unused",
     "using",
 ]
+
+_PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""A link would have what it points to locked, and written to; a pipe would be waited for."""
+_MOST_BYTES = 1 << 20
 
 # Locks of this process: a forked worker that outlives a killed builder must not keep the folder locked.
 _held: set[int] = set()
@@ -53,7 +59,7 @@ def holding(folder: Path) -> Iterator[None]:
 def is_held(folder: Path) -> bool:
     """Whether another process holds the folder now, as far as this machine can tell; changes nothing."""
     try:
-        lock = os.open(beside(folder.resolve(), "lock"), os.O_RDONLY)
+        lock = os.open(beside(folder.resolve(), "lock"), os.O_RDONLY | _PLAIN)
     except OSError:
         return False
     try:
@@ -135,14 +141,17 @@ def _busy(folder: Path) -> BusyError:
 
 
 def _unwritable(folder: Path, error: OSError) -> TandemError:
+    if error.errno == errno.ELOOP:
+        return TandemError(f"A lock beside {folder} is a link: remove it.")
     return TandemError(f"Cannot write in {folder.parent}: {error.strerror}; use another folder.")
 
 
 def _acquire(path: Path, access: int, kind: int) -> int:
     """Open and lock the file; raises BlockingIOError when another process has it."""
     while True:
-        lock = os.open(path, access | os.O_CREAT, 0o666)
+        lock = os.open(path, access | os.O_CREAT | _PLAIN, 0o666)
         try:
+            require_plain(path, lock)
             fcntl.flock(lock, kind | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(lock), path.stat()):
                 return lock
@@ -189,6 +198,7 @@ def _name_users(path: Path) -> str:
 def read_note(path: Path) -> dict[str, Any]:
     """What the builder that holds, or last held, the lock wrote into it."""
     note: dict[str, Any] = {}
-    with suppress(FileNotFoundError, ValueError):
-        note = json.loads(path.read_bytes().partition(b"\n")[0])
+    with suppress(OSError, ValueError):
+        held = parse_json(read_bounded(path, _MOST_BYTES).partition(b"\n")[0])
+        note = held if isinstance(held, dict) else {}
     return note

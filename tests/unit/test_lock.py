@@ -2,8 +2,8 @@ import errno
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -140,3 +140,27 @@ def test_whether_a_folder_is_held_can_be_asked_without_touching_it(tmp_path: Pat
     assert not is_held(folder)
     (tmp_path / "run.lock").write_bytes(b"a file that a killed holder left")
     assert not is_held(folder)
+
+
+@pytest.mark.parametrize("lock", [holding, unused])
+def test_a_lock_that_is_a_link_is_refused_and_what_it_points_to_stays(
+    tmp_path: Path, lock: Callable[[Path], AbstractContextManager[None]]
+) -> None:
+    (tmp_path / "precious").write_text("text")
+    for end in ("lock", "users"):
+        (tmp_path / f"data.{end}").symlink_to("precious")
+    with pytest.raises(TandemError, match="is a link: remove it"), lock(tmp_path / "data"):
+        pass
+    assert not is_held(tmp_path / "data")
+    with using(tmp_path / "data"):
+        assert (tmp_path / "precious").read_text() == "text"
+
+
+@pytest.mark.timeout(20)
+def test_a_lock_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    for end in ("lock", "users"):
+        os.mkfifo(tmp_path / f"data.{end}")
+    with pytest.raises(TandemError, match="not a plain file"), holding(tmp_path / "data"):
+        pass
+    with using(tmp_path / "data"):
+        pass

@@ -10,9 +10,11 @@ from torch import Tensor
 from tandem.checkpoint.bundle import read_weights
 from tandem.checkpoint.layout import MODEL, RECIPE
 from tandem.checkpoint.listing import Scores, read_checkpoint_manifest, verify_files
+from tandem.checkpoint.subword import subword_models
 from tandem.checkpoint.target import refuse_target
 from tandem.checkpoint.write import Draft, write_checkpoint
 from tandem.errors import TandemError
+from tandem.files import read_bounded
 
 __all__ = ["average_weights", "write_average"]
 
@@ -23,11 +25,11 @@ def write_average(folders: Sequence[Path], target: Path) -> None:
     weights = average_weights(folders)
     manifest, _ = read_checkpoint_manifest(folders[-1], sizes=False)
     facts: Mapping[str, Any] = manifest.facts
-    kept = [RECIPE, *facts["subword"]["models"]]
+    kept = [RECIPE, *subword_models(folders[-1], facts)]
     verify_files(folders[-1], manifest, kept)
     draft = Draft(
         tensors={MODEL: weights},
-        texts={name: (folders[-1] / name).read_bytes() for name in kept},
+        texts={name: read_bounded(folders[-1] / name) for name in kept},
         facts={
             "step": facts["step"],
             "scores": Scores().to_json(),

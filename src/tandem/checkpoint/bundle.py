@@ -15,7 +15,7 @@ from tandem.checkpoint.listing import (
     read_checkpoint_manifest,
     verify_files,
 )
-from tandem.checkpoint.subword import open_subword_files
+from tandem.checkpoint.subword import open_subword_files, subword_models
 from tandem.checkpoint.tensors import read_tensors
 from tandem.config import Recipe, load_recipe
 from tandem.data.subword.learn import Subword
@@ -47,7 +47,7 @@ def check_bundle(folder: Path) -> Mapping[str, Any]:
     """Compare what translates in a checkpoint with its checksums, and return the manifest's facts."""
     manifest, _ = read_checkpoint_manifest(folder, sizes=False)
     facts: Mapping[str, Any] = manifest.facts
-    verify_files(folder, manifest, [MODEL, RECIPE, *facts["subword"]["models"]])
+    verify_files(folder, manifest, [MODEL, RECIPE, *subword_models(folder, facts)])
     return facts
 
 
@@ -55,7 +55,7 @@ def open_bundle_files(folder: Path, facts: Mapping[str, Any]) -> Bundle:
     """Open the files alone, with the facts that the manifest has or will have."""
     return Bundle(
         recipe=load_recipe(folder / RECIPE).recipe,
-        subword=open_subword_files(folder, facts["subword"]),
+        subword=open_subword_files(folder, facts),
         weights=read_tensors(folder / MODEL),
     )
 

@@ -1,6 +1,5 @@
 """Models in Hugging Face's format: what we exported opens as a bundle, and what others trained is read with care."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,15 +7,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tandem.artefact import MANIFEST, parse_manifest, read_manifest
+from tandem.artefact import parse_manifest, read_manifest, read_raw_manifest
 from tandem.checkpoint.bundle import Bundle
 from tandem.checkpoint.layout import MODEL, RECIPE
 from tandem.checkpoint.listing import verify_files
 from tandem.checkpoint.marian import BIAS, POSITIONS, ours
-from tandem.checkpoint.subword import open_subword_files
+from tandem.checkpoint.subword import open_subword_files, subword_models
 from tandem.checkpoint.tensors import read_tensors
 from tandem.config import ModelSection, load_recipe
 from tandem.errors import TandemError
+from tandem.files import read_json
 from tandem.model.positions import build_positions
 
 __all__ = ["CONFIG", "KIND", "VERSION", "is_huggingface", "open_huggingface", "read_config", "read_model"]
@@ -33,7 +33,7 @@ _SAME = 1e-5
 def is_huggingface(folder: Path) -> bool:
     """Whether the folder says of itself that we exported it to Hugging Face; it may be damaged."""
     try:
-        return parse_manifest((folder / MANIFEST).read_bytes(), folder=folder).kind == KIND
+        return parse_manifest(read_raw_manifest(folder), folder=folder).kind == KIND
     except (OSError, TandemError):
         return False
 
@@ -42,11 +42,11 @@ def open_huggingface(folder: Path) -> Bundle:
     """Open a folder that we exported, every byte that is used of it checked."""
     manifest = read_manifest(folder, kind=KIND, version=VERSION)
     facts: Mapping[str, Any] = manifest.facts
-    verify_files(folder, manifest, [MODEL, CONFIG, RECIPE, *facts["subword"]["models"]])
+    verify_files(folder, manifest, [MODEL, CONFIG, RECIPE, *subword_models(folder, facts)])
     recipe = load_recipe(folder / RECIPE).recipe
     return Bundle(
         recipe=recipe,
-        subword=open_subword_files(folder, facts["subword"]),
+        subword=open_subword_files(folder, facts),
         weights=_read_weights(folder, recipe.model),
     )
 
@@ -79,7 +79,7 @@ def read_config(folder: Path) -> Mapping[str, Any]:
             "save_pretrained wrote."
         )
     try:
-        config = json.loads(path.read_bytes())
+        config = read_json(path, links=True)
     except ValueError as error:
         raise TandemError(f"{path} is not JSON ({error}): copy it again.") from error
     if not isinstance(config, dict) or config.get("model_type") not in _PLACES:

@@ -44,10 +44,10 @@ REJECTED = "rejected"
 """Ends the name of a folder that could not be used; only its owner deletes it."""
 
 # A crash while a checkpoint is replaced leaves the old one as `.old`: reading it by its own name puts it back.
-_STEP = re.compile(r"step-(\d{8,})(?:\.old)?")
-_SET_ASIDE = re.compile(rf"step-(\d{{8,}})\.{REJECTED}(?:-\d+)?")
-_LEFTOVER = re.compile(r"(step-\d{8,})\.(?:partial|lock|old)")
-_HALF = re.compile(rf"step-\d{{8,}}\.(partial|{REMOVED})")
+_STEP = re.compile(r"step-(\d{8,15})(?:\.old)?")
+_SET_ASIDE = re.compile(rf"step-(\d{{8,15}})\.{REJECTED}(?:-\d+)?")
+_LEFTOVER = re.compile(r"(step-\d{8,15})\.(?:partial|lock|old)")
+_HALF = re.compile(rf"step-\d{{8,15}}\.(partial|{REMOVED})")
 
 
 def step_folder(checkpoints: Path, step: int) -> Path:

@@ -19,10 +19,13 @@ __all__ = [
     "by_bleu",
     "by_loss",
     "list_checkpoints",
+    "maybe_score",
     "read_checkpoint_manifest",
     "verify_files",
 ]
 
+_MOST_SCORE = 1e30
+_LATEST_S = 2.5e11
 _AGAIN = "use another checkpoint, or copy this one again"
 
 
@@ -89,8 +92,20 @@ def by_bleu(infos: Sequence[CheckpointInfo]) -> list[CheckpointInfo]:
 def read_checkpoint_manifest(folder: Path, *, sizes: bool = True) -> tuple[Manifest, Scores]:
     """The manifest of a checkpoint and the scores in it."""
     manifest = read_manifest(folder, kind=KIND, version=VERSION, sizes=sizes)
-    facts: Mapping[str, Any] = manifest.facts
-    return manifest, Scores(**facts["scores"])
+    held: Any = manifest.facts.get("scores")
+    try:
+        return manifest, Scores(**{name: maybe_score(value) for name, value in held.items()})
+    except (AttributeError, TypeError, ValueError):
+        raise TandemError(f"The scores in {folder / MANIFEST} are none: {_AGAIN}.") from None
+
+
+def maybe_score(value: Any) -> float | None:
+    """A score as it was kept: None for one that was not measured, ValueError for what is none."""
+    if value is None:
+        return None
+    if type(value) not in {int, float} or not -_MOST_SCORE < value < _MOST_SCORE:
+        raise ValueError("a score is a number")
+    return float(value)
 
 
 def verify_files(
@@ -154,12 +169,13 @@ def _damaged(folder: Path, reason: str) -> CheckpointInfo | None:
             written=_moment(folder.stat()),
             damage=reason,
         )
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
 
 
 def _moment(last: os.stat_result) -> datetime:
-    return datetime.fromtimestamp(last.st_mtime, tz=UTC)
+    # A disk may say any time, and a date has no more years.
+    return datetime.fromtimestamp(min(max(0.0, last.st_mtime), _LATEST_S), tz=UTC)
 
 
 def _marked(infos: list[CheckpointInfo]) -> list[CheckpointInfo]:

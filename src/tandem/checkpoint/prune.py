@@ -21,7 +21,7 @@ from tandem.errors import TandemError
 from tandem.lock import beside, holding, is_held
 from tandem.progress import SILENT, Progress
 from tandem.runlog.event import RunFinished
-from tandem.runlog.layout import RunLayout
+from tandem.runlog.layout import RunLayout, open_log
 from tandem.runlog.record import from_line
 
 __all__ = ["Plan", "plan_pruning", "prune"]
@@ -152,7 +152,7 @@ def _is_training(run: Path) -> bool:
 
 def _last_word(path: Path) -> tuple[int, bool]:
     """When the last line was written, and whether it says that the run ended; one that is torn says nothing."""
-    with path.open("rb") as file:
+    with open_log(path) as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
         lines = file.read().split(b"\n")
     try:

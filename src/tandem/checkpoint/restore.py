@@ -1,10 +1,8 @@
 """Opening a checkpoint to go on training from it."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
@@ -13,6 +11,7 @@ from tandem.checkpoint.layout import MODEL, OPTIMIZER, RECIPE, STATE
 from tandem.checkpoint.listing import Scores, read_checkpoint_manifest, verify_files
 from tandem.checkpoint.tensors import read_tensors
 from tandem.errors import TandemError
+from tandem.files import read_bounded, read_json
 
 __all__ = ["Restored", "restore"]
 
@@ -42,17 +41,29 @@ def restore(folder: Path) -> Restored:
         ) from error
 
 
+def _read_state(folder: Path) -> Mapping[str, JsonValue]:
+    try:
+        held = read_json(folder / STATE)
+    except ValueError:
+        held = None
+    if not isinstance(held, dict):
+        raise TandemError(f"{folder / STATE} does not say where training stood: use another checkpoint.")
+    return held
+
+
 def _restore(folder: Path) -> Restored:
     manifest, scores = read_checkpoint_manifest(folder)
     verify_files(folder, manifest, list(manifest.files))
-    facts: Mapping[str, Any] = manifest.facts
+    step, lacking = manifest.facts.get("step"), {MODEL, OPTIMIZER, STATE} - manifest.files.keys()
+    if type(step) is not int or lacking:
+        raise TandemError(f"{folder} is no checkpoint that training can go on from: use another one.")
     return Restored(
         folder=folder,
-        step=facts["step"],
+        step=step,
         mark=fingerprint({name: manifest.files[name].sha256 for name in (MODEL, OPTIMIZER, STATE)}),
         scores=scores,
-        state=json.loads((folder / STATE).read_bytes()),
-        recipe_text=(folder / RECIPE).read_text(encoding="utf-8"),
+        state=_read_state(folder),
+        recipe_text=read_bounded(folder / RECIPE).decode(),
         model=read_tensors(folder / MODEL),
         optimizer=read_tensors(folder / OPTIMIZER),
     )

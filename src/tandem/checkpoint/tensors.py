@@ -12,6 +12,7 @@ from torch import Tensor
 
 from tandem.artefact import FileEntry, JsonValue
 from tandem.errors import TandemError
+from tandem.files import require_regular
 
 __all__ = ["read_tensors", "write_tensors"]
 
@@ -46,6 +47,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> FileEntry:
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Map the tensors of a file into memory: bytes are read when they are used."""
     try:
+        require_regular(path, links=True)
         return load_file(path)
     except (OSError, SafetensorError) as error:
         raise TandemError(f"{path} cannot be read as safetensors ({error}): copy it again.") from error

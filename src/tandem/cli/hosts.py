@@ -148,12 +148,13 @@ def crew_on_hosts(
     """
     from tandem.artefact import write_atomic
     from tandem.cli.bars import Bars
-    from tandem.launch.crew import HostCrew, Undertaking
+    from tandem.launch.crew import HostCrew
+    from tandem.launch.run_settings import RunSettings
     from tandem.runlog.layout import RunLayout
 
     hosts, ssh = reach(options)
     token = f".head-{token_hex(8)}"
-    task = Undertaking(
+    task = RunSettings(
         folder=options.folder or str(Path.cwd()),
         run=_relative(run),
         recipe=_far_recipe(recipe, run),

@@ -74,11 +74,13 @@ def _rules(found: "Sequence[Evaluation]") -> "Rules | str":
 
 def _read_kept(run: Path, each: "Evaluation") -> list[str] | None:
     """The translations of an evaluation; None where they are not in the run's folder of them."""
-    place = (run / each.hypotheses).resolve()
-    if not each.hypotheses or not place.is_relative_to((run / HYPOTHESES).resolve()):
+    from tandem.artefact import is_name
+    from tandem.files import read_bounded
+
+    if not is_name(each.hypotheses) or Path(each.hypotheses).parts[0] != HYPOTHESES:
         return None
     try:
-        return place.read_bytes().decode().split("\n")[:-1]
+        return read_bounded(run / each.hypotheses, below=run).decode().split("\n")[:-1]
     except (OSError, UnicodeDecodeError):
         return None
 

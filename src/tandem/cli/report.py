@@ -104,11 +104,15 @@ def report(
 
 def _put(place: str | None, usual: str, content: Callable[[], bytes]) -> None:
     """Write one form of the report where it was asked for."""
+    from tandem.files import make_folder
     from tandem.observe.report.files import write_text
     from tandem.observe.visible import visible
 
     if place is None:
         return
+    if not place and usual != TO_TERMINAL:
+        # The run's own folder must not lead out of it; where the user says to, anything may be written.
+        make_folder(Path(usual).parent)
     place = place or usual
     if place == TO_TERMINAL:
         typer.echo(content(), nl=False)

@@ -56,7 +56,7 @@ def list_runs(
     from rich.console import Console
 
     from tandem.cli.bars import Bars
-    from tandem.observe.listing import find_runs, list_run
+    from tandem.observe.listing import find_runs
     from tandem.observe.visible import visible
 
     found: list[Listed] = []
@@ -64,7 +64,7 @@ def list_runs(
     console = Console(file=sys.stderr, quiet=not sys.stderr.isatty())
     with Bars(console) as bars, bars.bar("Looking at runs", total=len(paths), unit="runs") as bar:
         for path in paths:
-            found.append(_with_kept(list_run(path)))
+            found.append(_look(path))
             bar.advance(1)
     found.sort(key=lambda each: each.last_time_ns, reverse=True)
     if as_json:
@@ -75,8 +75,7 @@ def list_runs(
     console.print(_table(found))
     for each in found:
         if each.trouble:
-            told = visible(f"{each.folder.name}: {each.trouble}")
-            console.print(told, markup=False, soft_wrap=True)
+            console.print(visible(f"{each.folder.name}: {each.trouble}"), markup=False, soft_wrap=True)
     if any(not each.is_all_read for each in found):
         console.print(
             "* best of the checkpoints kept and of the log's ends; tandem report reads all of a log"
@@ -107,7 +106,7 @@ def prune_runs(
             try:
                 plan = _prune(path, keep, bars) if really else plan_pruning(path, keep=keep)
                 lines = _told(plan, is_gone=really)
-            except OSError as error:
+            except (OSError, TandemError) as error:
                 # Others can still be freed.
                 lines = [f"{path}", f"  left alone: {error}"]
                 troubles += 1
@@ -179,6 +178,16 @@ def _scores(info: "CheckpointInfo") -> str:
     return f"  ({held})" if held else ""
 
 
+def _look(path: Path) -> "Listed":
+    from tandem.observe.listing import damaged_run, list_run
+
+    listed = list_run(path)
+    try:
+        return _with_kept(listed)
+    except Exception as error:  # noqa: BLE001 - one damaged run must not take the list of all down
+        return damaged_run(path, error)
+
+
 def _with_kept(listed: "Listed") -> "Listed":
     """With the best of the checkpoints and of what they know, which the ends of a long log may not tell."""
     from tandem.checkpoint.listing import by_bleu, by_loss, list_checkpoints
@@ -192,8 +201,8 @@ def _with_kept(listed: "Listed") -> "Listed":
     troubles = [listed.trouble, *(f"{info.folder.name}: {info.damage}" for info in infos if info.damage)]
     return replace(
         listed,
-        best_loss=_best(listed.best_loss, *losses, (state.get("best_loss"), None), sign=-1),
-        best_bleu=_best(listed.best_bleu, *scores, (state.get("best_bleu"), None), sign=1),
+        best_loss=_best(listed.best_loss, *losses, (_score(state, "best_loss"), None), sign=-1),
+        best_bleu=_best(listed.best_bleu, *scores, (_score(state, "best_bleu"), None), sign=1),
         is_all_read=listed.is_all_read or bool(state),
         trouble=" ".join(filter(None, troubles)),
     )
@@ -202,19 +211,29 @@ def _with_kept(listed: "Listed") -> "Listed":
 def _read_state(checkpoint: Path) -> dict[str, Any]:
     """Where the run stood at a checkpoint; nothing where that cannot be read."""
     from tandem.checkpoint.layout import STATE
+    from tandem.files import read_json
 
     try:
-        held = json.loads((checkpoint / STATE).read_bytes())
+        held = read_json(checkpoint / STATE)
     except (OSError, ValueError):
         return {}
     return held if isinstance(held, dict) else {}
+
+
+def _score(state: dict[str, Any], name: str) -> float | None:
+    """A score of a state; None where it has none, or something else in its place."""
+    from tandem.checkpoint.listing import maybe_score
+
+    with suppress(ValueError):
+        return maybe_score(state.get(name))
+    return None
 
 
 def _best(logged: "Best | None", *others: tuple[float | None, int | None], sign: int) -> "Best | None":
     """The best of all; of equals the one whose step is known."""
     from tandem.observe.listing import Best
 
-    kept = [Best(value=float(value), step=step) for value, step in others if value is not None]
+    kept = [Best(value=value, step=step) for value, step in others if value is not None]
     known = [*([logged] if logged else []), *kept]
     return max(known, key=lambda best: sign * best.value, default=None)
 

@@ -77,14 +77,25 @@ def train(
     from tandem.launch.environment import rank_environment
 
     loaded = load_recipe(recipe, overrides or ()).recipe
-    folder = run or Path("runs") / loaded.name
-    refuse_other_recipe(loaded, folder)
+    refuse_other_recipe(loaded, folder := run or Path("runs") / loaded.name)
     os.environ.update(rank_environment(os.environ))
     if {"RANK", "WORLD_SIZE"} <= set(os.environ):
         if hosts is not None:
             raise TandemError("Another launcher (RANK is set) has chosen the hosts: leave --hosts out.")
         _train_as_rank(loaded, folder, device=device, fit=fit, batch_tokens=batch_tokens, forward=forward)
         return
+    elsewhere = HostsOptions(
+        hosts=hosts or "",
+        workers=workers,
+        ssh_config=ssh_config,
+        python=python,
+        folder=far_folder,
+        nic=nic,
+        port=port,
+        network=network,
+        min_hosts=min_hosts,
+        timeout_s=host_timeout,
+    )
     how = How(
         workers=workers,
         device=device,
@@ -93,20 +104,7 @@ def train(
         restarts=restarts,
         plain=plain,
         forward=forward,
-        hosts=None
-        if hosts is None
-        else HostsOptions(
-            hosts=hosts,
-            workers=workers,
-            ssh_config=ssh_config,
-            python=python,
-            folder=far_folder,
-            nic=nic,
-            port=port,
-            network=network,
-            min_hosts=min_hosts,
-            timeout_s=host_timeout,
-        ),
+        hosts=None if hosts is None else elsewhere,
     )
     train_here(loaded, folder, how)
 

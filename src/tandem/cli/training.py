@@ -2,7 +2,6 @@
 
 # Imports wait until a command runs, so that --help answers at once.
 
-import json
 import platform
 import shlex
 import signal
@@ -23,6 +22,7 @@ from tandem.cli.forward import forwarding
 from tandem.cli.hosts import HostsOptions, crew_on_hosts, far_place
 from tandem.cli.paths import near
 from tandem.errors import TandemError
+from tandem.files import read_bounded, read_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -151,7 +151,9 @@ def _crew(recipe: "Recipe", run: Path, how: How, story: _Story) -> Iterator["Cre
 
     if how.hosts is not None:
         run.mkdir(parents=True, exist_ok=True)
-        (run / _ON_HOSTS).write_text(shlex.join(how.hosts.words) + "\n")
+        from tandem.artefact import write_atomic
+
+        write_atomic(run / _ON_HOSTS, shlex.join(how.hosts.words).encode() + b"\n")
         with crew_on_hosts(
             recipe, run, how.hosts, device=how.device, words=words, log=story.log, prepare=prepare
         ) as crew:
@@ -175,7 +177,8 @@ def _refuse_alone(run: Path) -> None:
     file = run / _ON_HOSTS
     if file.exists() and newest_step(run) is None:
         raise TandemError(
-            f"{run} was begun on other hosts, which have its checkpoints: add {file.read_text().strip()}, or give "
+            f"{run} was begun on other hosts, which have its checkpoints: add "
+            f"{read_bounded(file).decode(errors='replace').strip()}, or give "
             "another --run."
         )
 
@@ -197,7 +200,7 @@ def _newest_state(run: Path) -> dict[str, Any]:
     for folder in reversed(step_folders(RunLayout(run).checkpoints)):
         # The ranks look at every byte, and say what is wrong.
         with suppress(OSError, ValueError):
-            state = json.loads((folder / STATE).read_bytes())
+            state = read_json(folder / STATE)
             if isinstance(state, dict):
                 return state
     return {}
@@ -206,7 +209,8 @@ def _newest_state(run: Path) -> dict[str, Any]:
 def _cpu_ranks(run: Path) -> int:
     """On how many CPU ranks the newest checkpoint was made: as many again go on to the bit."""
     batches = _newest_state(run).get("batches", {})
-    return int(batches["ranks"]) if batches.get("device") == "cpu" else 1
+    ranks = batches.get("ranks") if isinstance(batches, dict) and batches.get("device") == "cpu" else 1
+    return ranks if type(ranks) is int and 0 < ranks <= 1024 else 1
 
 
 def refuse_other_recipe(recipe: "Recipe", run: Path) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -9,8 +10,9 @@ from typing import Any, TypeAlias
 import yaml
 
 from tandem.errors import TandemError
+from tandem.files import UnfitFileError, open_regular, require_regular
 
-__all__ = ["NUMBER", "Document", "Loc", "dotted", "parse_yaml", "read_document"]
+__all__ = ["NUMBER", "Document", "Loc", "dotted", "parse_yaml", "read_document", "read_values"]
 
 Loc: TypeAlias = tuple[str | int, ...]
 """The way to a value: keys, and numbers of list items."""
@@ -54,6 +56,15 @@ def read_document(path: Path) -> Document:
         kind = "a list" if isinstance(document.values, list) else "a single value"
         raise TandemError(f"{path} holds {kind} at its top; a recipe is keys and values, as in `name: demo`.")
     return document
+
+
+def read_values(path: Path) -> Mapping[str, Any]:
+    """What a run's recipe says, unchecked; empty where there is none, or none that can be read."""
+    with suppress(TandemError):
+        require_regular(path)
+        values: Mapping[str, Any] = read_document(path).values
+        return values
+    return {}
 
 
 def parse_yaml(text: str, *, origin: str, numbered: bool) -> Document:
@@ -158,10 +169,13 @@ def _code(error: yaml.reader.ReaderError) -> int:
 
 def _read_text(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        # The user named it, so that it may be a link, but no pipe that may never say anything.
+        with open_regular(path, links=True) as file:
             content = file.read(_MOST_BYTES + 1)
     except FileNotFoundError:
         raise TandemError(f"There is no recipe {path}; check the path.") from None
+    except UnfitFileError:
+        raise
     except OSError as error:
         raise TandemError(f"The recipe {path} cannot be read: {error.strerror}.") from None
     if len(content) > _MOST_BYTES:

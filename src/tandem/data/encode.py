@@ -20,6 +20,7 @@ from tandem.data.shards.shardset import SHARDS_KIND, SHARDS_VERSION
 from tandem.data.subword.learn import Subword, open_subword
 from tandem.data.workers import running_jobs
 from tandem.errors import TandemError
+from tandem.files import read_json
 from tandem.progress import SILENT, Progress
 
 __all__ = ["TextFacts", "encode_corpora", "encode_held_out", "read_text_facts"]
@@ -125,7 +126,7 @@ class EncodeJob:
         # The name's end makes the finished folder leave it out: its sum is in the manifest.
         counted = path.with_suffix(".json.tmp")
         if path.exists() and counted.exists():
-            return read_facts(path), TextFacts.from_json(json.loads(counted.read_bytes()))
+            return read_facts(path), TextFacts.from_json(read_json(counted))
         shard, text = _encode(path, part.read(), self._subword, self._max_pieces, part.corpus)
         write_atomic(counted, json.dumps(text.to_json(), ensure_ascii=False).encode())
         return shard, text

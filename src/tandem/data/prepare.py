@@ -25,6 +25,7 @@ from tandem.data.shards.shardset import SHARDS_KIND, SHARDS_VERSION
 from tandem.data.subword import learn as subword_stage
 from tandem.data.subword.learn import Subword, learn_subword
 from tandem.errors import TandemError
+from tandem.files import read_bounded
 from tandem.lock import holding, unused
 from tandem.progress import SILENT, Progress
 from tandem.runlog.card import DataCard, write_card
@@ -135,7 +136,7 @@ def _encode_held_out(gate: _Gate, held_out: Mapping[str, list[tuple[str, str]]],
 def _describe(prepared: Prepared, card: DataCard) -> None:
     """Write the recipe and the card, each only where it differs: others may be reading them."""
     text = recipe_yaml(prepared.recipe).encode()
-    if not prepared.recipe_file.is_file() or prepared.recipe_file.read_bytes() != text:
+    if not prepared.recipe_file.is_file() or read_bounded(prepared.recipe_file) != text:
         write_atomic(prepared.recipe_file, text)
     with suppress(TandemError):
         if prepared.card() == card:

@@ -15,6 +15,7 @@ from tandem.errors import TandemError
 from tandem.export.layout import exporting
 from tandem.export.sample import sample_sentences
 from tandem.export.verify import Verified, refuse_unlike, verify_export
+from tandem.files import read_bounded
 from tandem.progress import SILENT, Progress
 from tandem.translate.open import build_translator
 from tandem.translate.wish import recipe_wish
@@ -34,7 +35,7 @@ def export_bundle(folder: Path, target: Path, *, progress: Progress = SILENT) ->
     facts: Mapping[str, Any] = manifest.facts
     draft = Draft(
         tensors={MODEL: bundle.weights},
-        texts={name: (folder / name).read_bytes() for name in (RECIPE, *facts["subword"]["models"])},
+        texts={name: read_bounded(folder / name) for name in (RECIPE, *facts["subword"]["models"])},
         facts={name: fact for name, fact in facts.items() if name in KEPT},
     )
     mark = draft.fingerprint

@@ -15,6 +15,7 @@ from tandem.export.layout import exporting
 from tandem.export.sample import sample_sentences
 from tandem.export.specification import PLACES, build_specification
 from tandem.export.verify import Verified, refuse_unlike, verify_export
+from tandem.files import read_bounded
 from tandem.progress import SILENT, Progress
 from tandem.translate.ctranslate2_engine import load_ctranslate2
 from tandem.translate.exported import KIND, VERSION, open_exported_files
@@ -43,7 +44,7 @@ def export_ctranslate2(
     mark = export_fingerprint(folder, quantization)
     with exporting(target, kind=KIND, version=VERSION, fingerprint=mark, progress=progress) as build:
         for name in (RECIPE, *held["subword"]["models"]):
-            (build.path / name).write_bytes((folder / name).read_bytes())
+            (build.path / name).write_bytes(read_bounded(folder / name))
         with progress.bar(f"converting {folder.name} to {quantization}"):
             _write(bundle, build.path, quantization)
         with progress.bar("verifying"):

@@ -19,6 +19,7 @@ from tandem.data.subword.model import SentencePieceModel, padded
 from tandem.errors import TandemError
 from tandem.export.huggingface_engine import load_transformers
 from tandem.export.marian_subword import read_vocabulary, renumbered
+from tandem.files import read_bounded
 from tandem.progress import SILENT, Progress
 
 __all__ = ["import_huggingface"]
@@ -40,7 +41,7 @@ def _ours(folder: Path) -> Draft:
     for side in (bundle.subword.source, bundle.subword.target):
         if isinstance(side, SentencePieceModel) and side not in models:
             models.append(side)
-    files = dict(zip(_names(len(models)), (model.path.read_bytes() for model in models), strict=True))
+    files = dict(zip(_names(len(models)), (read_bounded(model.path) for model in models), strict=True))
     return _draft(folder, bundle.recipe, bundle.weights, files)
 
 

@@ -29,6 +29,7 @@ from tandem.export.layout import exporting
 from tandem.export.sample import sample_sentences
 from tandem.export.tokenizer_json import read_proto, vocabulary, write_tokenizer_json
 from tandem.export.verify import Verified, refuse_unlike, verify_export
+from tandem.files import read_bounded
 from tandem.model.positions import build_positions
 from tandem.progress import SILENT, Progress
 from tandem.translate.engine import Sentence
@@ -66,7 +67,7 @@ def export_huggingface(folder: Path, target: Path, *, progress: Progress = SILEN
     mark = fingerprint({name: manifest.files[name].sha256 for name in (MODEL, *kept)})
     with exporting(target, kind=KIND, version=VERSION, fingerprint=mark, progress=progress) as build:
         for name in kept:
-            (build.path / names[name]).write_bytes((folder / name).read_bytes())
+            (build.path / names[name]).write_bytes(read_bounded(folder / name))
         with progress.bar(f"writing {folder.name} for Hugging Face"):
             write_huggingface(bundle, build.path)
         with progress.bar("verifying"):
@@ -212,7 +213,7 @@ def _write_tokenizer(folder: Path, subword: Subword) -> None:
     # A tokenizer.json has one vocabulary; Marian's own tokenizer can have one for each side.
     names = zip(SIDES, ("vocab.json", "target_vocab.json"), (source, target), strict=True)
     for model_name, vocabulary_name, model in names:
-        (folder / model_name).write_bytes(model.path.read_bytes())
+        (folder / model_name).write_bytes(read_bounded(model.path))
         ids = vocabulary(read_proto(model.path), model.special)
         _write_json(folder / vocabulary_name, ids)
     said = {"tokenizer_class": "MarianTokenizer", "separate_vocabs": True, "model_max_length": LONGEST}

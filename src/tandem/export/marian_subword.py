@@ -1,12 +1,12 @@
 """The SentencePiece models of a Marian tokenizer, renumbered: there a second file says which piece has which id."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tandem.errors import TandemError
 from tandem.export.tokenizer_json import load_protobuf, read_proto
+from tandem.files import read_json
 
 __all__ = ["read_vocabulary", "renumbered"]
 
@@ -22,10 +22,14 @@ def read_vocabulary(path: Path) -> dict[str, int]:
             "recipe and subword model that were beside it."
         )
     try:
-        held = json.loads(path.read_bytes())
+        held = read_json(path, links=True)
     except (OSError, ValueError) as error:
         raise TandemError(f"{path} cannot be read as a vocabulary ({error}): copy it again.") from error
-    if not isinstance(held, dict) or sorted(held.values()) != list(range(len(held))):
+    if (
+        not isinstance(held, dict)
+        or any(type(number) is not int for number in held.values())
+        or sorted(held.values()) != list(range(len(held)))
+    ):
         raise TandemError(f"{path} does not give each piece an id of its own, from 0 on: copy it again.")
     return held
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tandem.data.shards.special import SpecialIds
 from tandem.errors import TandemError
+from tandem.files import read_bounded
 
 __all__ = ["SPECIAL_NAMES", "load_protobuf", "read_proto", "vocabulary", "write_tokenizer_json"]
 
@@ -23,7 +24,7 @@ NEVER = -1e4
 def read_proto(path: Path) -> Any:
     """A SentencePiece model as it lies in its file."""
     proto = load_protobuf().ModelProto()
-    proto.ParseFromString(path.read_bytes())
+    proto.ParseFromString(read_bounded(path, links=True))
     return proto
 
 

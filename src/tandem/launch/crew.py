@@ -3,11 +3,10 @@
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from tandem import __version__
 from tandem.errors import TandemError
@@ -20,15 +19,13 @@ from tandem.launch.member import Letter, Member
 from tandem.launch.mesh import describe_mesh
 from tandem.launch.pace import BEAT_S
 from tandem.launch.round import Round
+from tandem.launch.run_settings import Network, RunSettings
 from tandem.launch.ssh import Ssh
 from tandem.launch.tail import Collector, Piece
 from tandem.runlog.event import HostRefused, RoundStarted
 from tandem.runlog.writer import RunLog
 
-__all__ = ["HostCrew", "Undertaking"]
-
-Network: TypeAlias = Literal["one host", "mesh", "wireguard", "trusted"]
-"""What carries the ranks' exchange: nothing leaves the host, Tandem's mesh, an interface of WireGuard's, or plain."""
+__all__ = ["HostCrew"]
 
 OPEN_S = 90.0
 """How long a host may take to start Python and torch, and an earlier start of ours to be gone there."""
@@ -41,38 +38,13 @@ WAIT_S = 900.0
 """How long a run waits for hosts when too few are left."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Undertaking:
-    """What the hosts are told to do."""
-
-    folder: str
-    """Where they work; what is relative below is relative to it."""
-    run: str
-    recipe: str
-    token: str
-    """Name of a file in the run's folder here: who sees it shares that folder with us."""
-    device: str
-    options: Sequence[str]
-    """Of every rank's command line."""
-    environment: Mapping[str, str]
-    nic: str = ""
-    """The interface to use; empty: the one that reaches the other hosts."""
-    port: int = 0
-    """Where each host listens for the others; 0: any free one."""
-    is_network_trusted: bool = False
-    """Whether the ranks may listen on the network themselves, unguarded and unencrypted."""
-    min_hosts: int = 1
-    silence_s: float = 20.0
-    """How long a host may be silent before it counts as lost."""
-
-
 class HostCrew:
     """Runs the ranks of a run on several hosts over ssh."""
 
     def __init__(
         self,
         hosts: Sequence[Host],
-        task: Undertaking,
+        task: RunSettings,
         *,
         ssh: Ssh,
         log: RunLog,

@@ -24,6 +24,7 @@ from typing import Any
 from tandem.errors import TandemError
 from tandem.launch.identity import Identity, fingerprint_of
 from tandem.launch.local_socket import is_own_peer
+from tandem.launch.streams import HEADER_BYTES, end, pump, read_header, tune
 from tandem.parallel.key_values import KeyValues, LineConnection
 from tandem.parallel.loopback import is_own_connection, rank_address
 
@@ -38,8 +39,6 @@ _MOST_HANDSHAKES, _MOST_STRANGERS = 1024, 64
 """At once, from the addresses of this start's hosts and from all others; who comes in vain may try again."""
 _MOST_WAITING = 4096
 """Connections of one direction that wait for their twin."""
-_BLOCK_BYTES = 1 << 18
-_HEADER_BYTES = 256
 _STORE = -1
 """In place of a rank: the store."""
 
@@ -117,7 +116,7 @@ class Mesh:
             self._closed.set()
             sockets = list(self._open)
         for connection in sockets:
-            _shut(connection)
+            end(connection)
         self._door.close()
         self._control.close()
         self._folder.cleanup()
@@ -133,13 +132,13 @@ class Mesh:
             self._open.add(connection)
             is_late = self._closed.is_set()
         if is_late:
-            _shut(connection)
+            end(connection)
 
     def _drop(self, *connections: socket.socket) -> None:
         for connection in connections:
             with self._lock:
                 self._open.discard(connection)
-            _shut(connection)
+            end(connection)
             with suppress(OSError):
                 connection.close()
 
@@ -201,7 +200,7 @@ class Mesh:
         def tell(place: int) -> None:
             try:
                 with self._connect(place, {"do": "announce", "rank": rank, "port": port}) as connection:
-                    answer = json.loads(_read_header(connection))
+                    answer = json.loads(read_header(connection))
                 if "error" in answer:
                     failures.append(f"{self._peers[place].name}: {answer['error']}")
             except (OSError, ValueError) as error:
@@ -254,13 +253,13 @@ class Mesh:
                 plain = socket.create_connection(
                     (peer.address, peer.port), HANDSHAKE_S, source_address=(source, 0)
                 )
-                _tune(plain)
+                tune(plain)
                 secure = self._client_side.wrap_socket(plain)
                 if fingerprint_of(secure.getpeercert(binary_form=True)) != fingerprint_of(peer.certificate):
                     secure.close()
                     raise ConnectionRefusedError(f"another host answers in place of {peer.name}")
                 secure.settimeout(None)
-                secure.sendall(json.dumps(header).encode().ljust(_HEADER_BYTES))
+                secure.sendall(json.dumps(header).encode().ljust(HEADER_BYTES))
             except OSError as error:
                 if self._closed.is_set() or time.monotonic() > end_s:
                     raise ConnectionError(
@@ -279,13 +278,13 @@ class Mesh:
             raise ConnectionRefusedError("too many at once")
         try:
             plain.settimeout(HANDSHAKE_S)
-            _tune(plain)
+            tune(plain)
             secure = self._server_side.wrap_socket(plain, server_side=True)
             self._keep(secure)
             with self._lock:
                 self._open.discard(plain)
             place = self._by_fingerprint[fingerprint_of(secure.getpeercert(binary_form=True))]
-            header = json.loads(_read_header(secure))
+            header = json.loads(read_header(secure))
             secure.settimeout(None)
         finally:
             handshakes.release()
@@ -299,7 +298,7 @@ class Mesh:
         match header["do"]:
             case "announce":
                 secure.sendall(
-                    json.dumps(self._open_way(place, rank, int(header["port"]))).encode().ljust(_HEADER_BYTES)
+                    json.dumps(self._open_way(place, rank, int(header["port"]))).encode().ljust(HEADER_BYTES)
                 )
                 self._drop(secure)
             case "there" | "back":
@@ -377,41 +376,8 @@ class Mesh:
         """Carry both directions until one of them ends: a rank that is gone is to be missed at once."""
         with suppress(OSError):
             local.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        inward = Thread(target=_pump, args=(back, local, local), daemon=True, name="tandem-mesh")
+        inward = Thread(target=pump, args=(back, local, local), daemon=True, name="tandem-mesh")
         inward.start()
-        _pump(local, out, back)
+        pump(local, out, back)
         inward.join()
         self._drop(local, out, back)
-
-
-def _pump(source: socket.socket, target: socket.socket, twin: socket.socket) -> None:
-    """Carry bytes until the source ends, and then end the target and what the other direction reads from."""
-    block = bytearray(_BLOCK_BYTES)
-    view = memoryview(block)
-    with suppress(OSError, ValueError):
-        while count := source.recv_into(block):
-            target.sendall(view[:count])
-    _shut(target)
-    _shut(twin)
-
-
-def _shut(connection: socket.socket) -> None:
-    """End a connection, also for a thread that waits in it; TLS is not said goodbye, which would need that thread."""
-    with suppress(OSError):
-        socket.socket.shutdown(connection, socket.SHUT_RDWR)
-
-
-def _tune(connection: socket.socket) -> None:
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-
-
-def _read_header(connection: ssl.SSLSocket) -> bytes:
-    """The first bytes of a connection, of fixed length, so that nothing behind them is taken."""
-    data = b""
-    while len(data) < _HEADER_BYTES:
-        part = connection.recv(_HEADER_BYTES - len(data))
-        if not part:
-            raise ConnectionAbortedError("ended before it said what for")
-        data += part
-    return data

@@ -9,6 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tandem.artefact import write_atomic
+from tandem.errors import TandemError
+from tandem.files import make_folder, open_append, open_regular, read_json
+
 __all__ = ["Collector", "Piece", "Tail"]
 
 _KINDS = (".jsonl", ".txt")
@@ -39,7 +43,7 @@ class Tail:
         """What is new in each file, at most a bounded part of it; ask again for more."""
         paths = sorted(path for path in self._folder.glob("*") if path.suffix in _KINDS)
         for path in paths:
-            with suppress(OSError), path.open("rb") as file:
+            with suppress(OSError), open_regular(path) as file:
                 offset = self._offsets.get(path.name, 0)
                 # A disk that was lost begins anew.
                 offset = offset if offset <= os.fstat(file.fileno()).st_size else 0
@@ -78,10 +82,9 @@ class Collector:
         self._offsets[disk] = {**offsets, piece.file: piece.offset}
         self._unsaved.add(disk)
         with suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            place = self._folder / piece.file
-            with open(place, "a", encoding="utf-8", errors="replace", opener=_open_plain) as file:
-                file.write(piece.text)
+            make_folder(self._folder, parents=True)
+            with open_append(self._folder / piece.file) as file:
+                file.write(piece.text.encode(errors="replace"))
 
     def save(self, *, at_once: bool = False) -> None:
         """Write down what is here, from time to time: after a crash, the lines since then come twice."""
@@ -90,10 +93,8 @@ class Collector:
             return
         self._saved_s = now_s
         for disk in self._unsaved:
-            with suppress(OSError):
-                scratch = self._place(disk).with_suffix(".tmp")
-                scratch.write_text(json.dumps(self._offsets[disk]))
-                scratch.replace(self._place(disk))
+            with suppress(OSError, TandemError):
+                write_atomic(self._place(disk), json.dumps(self._offsets[disk]).encode())
         self._unsaved.clear()
 
     def _place(self, disk: str) -> Path:
@@ -103,13 +104,8 @@ class Collector:
 
 def _read_offsets(path: Path) -> dict[str, int]:
     try:
-        held = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        held = read_json(path)
+    except (OSError, ValueError):
         return {}
     offsets = held if isinstance(held, dict) else {}
     return {name: offset for name, offset in offsets.items() if isinstance(offset, int) and offset >= 0}
-
-
-def _open_plain(path: str, flags: int) -> int:
-    # A link would lead out of the folder, and a pipe would wait for a reader.
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)

@@ -9,14 +9,15 @@ from operator import attrgetter
 from pathlib import Path
 
 from tandem.errors import TandemError
+from tandem.files import UnfitFileError
 from tandem.observe.numbers import count
 from tandem.observe.watch.life import life_of, word_of
 from tandem.observe.watch.progress import Progress, progress_of, status, way_of
 from tandem.observe.watch.state import WatchState
-from tandem.runlog.layout import RunLayout
+from tandem.runlog.layout import RunLayout, open_log
 from tandem.runlog.record import Record, from_line
 
-__all__ = ["Best", "Listed", "Sizes", "find_runs", "list_run", "sizes_of"]
+__all__ = ["Best", "Listed", "Sizes", "damaged_run", "find_runs", "list_run", "sizes_of"]
 
 HEAD_BYTES = 256 << 10
 TAIL_BYTES = 4 << 20
@@ -92,6 +93,33 @@ def find_runs(folder: Path) -> list[Path]:
 
 def list_run(run: Path, *, now_ns: int | None = None) -> Listed:
     """Where a run stands; whatever is wrong with it is told, not raised."""
+    try:
+        return _list_run(run, now_ns=now_ns)
+    except Exception as error:  # noqa: BLE001 - one damaged run must not take the list of all down
+        return damaged_run(run, error)
+
+
+def damaged_run(run: Path, error: Exception) -> Listed:
+    """The row of a run that cannot be read, with the reason."""
+    reason = str(error).rstrip(".") if isinstance(error, TandemError | OSError) else type(error).__name__
+    return Listed(
+        folder=run,
+        state="damaged",
+        status="damaged",
+        step=0,
+        share=None,
+        way="",
+        text="damaged",
+        best_loss=None,
+        best_bleu=None,
+        is_all_read=True,
+        last_time_ns=0,
+        sizes=sizes_of(run),
+        trouble=f"It cannot be read: {reason}.",
+    )
+
+
+def _list_run(run: Path, *, now_ns: int | None) -> Listed:
     ends, now_ns = _Ends(run), time.time_ns() if now_ns is None else now_ns
     state = WatchState(run=run.resolve().name)
     for record in ends.records:
@@ -125,7 +153,8 @@ def _has_traces(folder: Path) -> bool:
 
 
 def _is_run(folder: Path) -> bool:
-    has = [name for name in PARTS if (folder / name).exists()]
+    # os.path answers where Path.exists raises: of a folder that one may not look into.
+    has = [name for name in PARTS if os.path.exists(folder / name)]  # noqa: PTH110
     # Prepared data has a recipe too.
     return bool(has) and (has != ["recipe.yaml"] or not (folder / "card.json").exists())
 
@@ -170,12 +199,19 @@ class _Ends:
         if not ranks and not hosts and not others:
             self.trouble = "It has no log."
         for path in (*ranks[:1], *others):
-            self._read_ends(path, TAIL_BYTES)
+            self._read_file(path, TAIL_BYTES)
         for path in hosts:
-            self._read_ends(path, HEAD_BYTES)
+            self._read_file(path, HEAD_BYTES)
+
+    def _read_file(self, path: Path, tail_bytes: int) -> None:
+        # What is wrong with one file does not spoil what the others say.
+        try:
+            self._read_ends(path, tail_bytes)
+        except UnfitFileError as error:
+            self.trouble = str(error)
 
     def _read_ends(self, path: Path, tail_bytes: int) -> None:
-        with path.open("rb") as file:
+        with open_log(path) as file:
             size = os.fstat(file.fileno()).st_size
             if size <= HEAD_BYTES + tail_bytes:
                 self._take(file.read(), is_begun=True)

@@ -1,5 +1,7 @@
 """Numbers as text: one way to write counts, bytes and shares, for every reader."""
 
+from math import isfinite
+
 __all__ = ["count", "decimal", "duration", "megabytes", "percent", "share", "short_count"]
 
 MILLION = 1_000_000
@@ -28,7 +30,9 @@ def decimal(number: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A stretch of time for a sentence, in its two greatest units."""
+    """A stretch of time for a sentence, in its two greatest units; a dash for one that is not known."""
+    if not isfinite(seconds):
+        return "–"
     whole = round(seconds)
     if seconds < 9.95:
         return f"{seconds:.1f} s"

@@ -8,6 +8,7 @@ from typing import Any, Self, get_args, get_origin
 
 from tandem.artefact import JsonValue, write_atomic
 from tandem.errors import TandemError
+from tandem.files import read_json
 
 __all__ = [
     "Batching",
@@ -33,6 +34,8 @@ __all__ = [
 ]
 
 VERSION = 1
+_MOST = 1 << 53
+_MOST_ITEMS = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,7 +241,7 @@ def write_card(path: Path, card: DataCard) -> None:
 def read_card(path: Path) -> DataCard:
     """Read a card that `write_card` wrote."""
     try:
-        held = json.loads(path.read_bytes())
+        held = read_json(path)
     except FileNotFoundError:
         raise TandemError(f"There is no data card {path}: prepare the data first.") from None
     except ValueError:
@@ -253,10 +256,11 @@ def _build(kind: Any, held: Any, where: str) -> Any:
             each.name: _build(each.type, held.get(each.name), f"{where}.{each.name}") for each in fields(kind)
         }
         return kind(**named)  # type: ignore[operator]
-    if get_origin(kind) is tuple and isinstance(held, list | tuple):
+    if get_origin(kind) is tuple and isinstance(held, list | tuple) and len(held) <= _MOST_ITEMS:
         return tuple(_build(get_args(kind)[0], item, f"{where}.{at}") for at, item in enumerate(held))
-    if kind is float and type(held) is int:
-        return float(held)
-    if type(held) is not kind:
+    if type(held) is not kind and (kind, type(held)) != (float, int):
         raise ValueError(where)
-    return held
+    # No count of a corpus is below 0, and no number of one infinite.
+    if kind in {int, float} and not 0 <= held <= _MOST:
+        raise ValueError(where)
+    return kind(held)

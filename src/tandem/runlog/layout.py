@@ -1,10 +1,13 @@
-"""Which file is where in a run folder: names only, nothing is read or written here."""
+"""Which file is where in a run folder, and how a file of its log is opened."""
 
 import re
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 
-__all__ = ["RunLayout"]
+from tandem.files import open_regular
+
+__all__ = ["RunLayout", "open_log"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,11 @@ class RunLayout:
     def tensorboard(self) -> Path:
         """Folder of the curves that TensorBoard shows."""
         return self.folder / "tensorboard"
+
+
+def open_log(path: Path) -> BufferedReader:
+    """Open a file in the folder of a run's log: neither may be a link, and no pipe is waited for."""
+    return open_regular(path, below=path.parent.parent)
 
 
 def _safe(host: str) -> str:

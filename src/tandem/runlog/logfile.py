@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from tandem.files import make_folder, require_plain
 from tandem.runlog.record import from_line
 
 __all__ = ["LogFile"]
@@ -26,9 +27,12 @@ class LogFile:
         if self._descriptor is not None:
             return
         with suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+            make_folder(self._path.parent, parents=True)
+            # Neither into a link, which could point to any file of the user's, nor into a pipe.
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+            self._descriptor = os.open(self._path, flags, 0o666)
             try:
+                require_plain(self._path, self._descriptor)
                 self.sequence, torn = _read_end(self._descriptor)
                 if torn:
                     os.write(self._descriptor, b"\n")

@@ -10,8 +10,9 @@ from types import MappingProxyType
 from typing import BinaryIO, TypeAlias
 
 from tandem.errors import TandemError
+from tandem.files import next_data
 from tandem.runlog.event import Unknown
-from tandem.runlog.layout import RunLayout
+from tandem.runlog.layout import RunLayout, open_log
 from tandem.runlog.record import Record, from_line
 
 __all__ = ["ReadReport", "follow", "read_records"]
@@ -67,7 +68,7 @@ class _Tail:
 
     def _lines(self) -> Iterator[bytes]:
         try:
-            file = self._path.open("rb")
+            file = open_log(self._path)
         except FileNotFoundError:
             return
         with file:
@@ -81,6 +82,7 @@ class _Tail:
             yield from self._whole_lines(file)
 
     def _whole_lines(self, file: BinaryIO) -> Iterator[bytes]:
+        self._pass_hole(file)
         while line := file.readline(_LONGEST_LINE):
             ended = line.endswith(b"\n")
             if not ended and len(line) < _LONGEST_LINE:
@@ -90,8 +92,17 @@ class _Tail:
             skipped = self._inside_long or not ended or line == b"\n"
             self._report.damaged += not ended and not self._inside_long
             self._inside_long = not ended
+            if not ended:
+                self._pass_hole(file)
             if not skipped and self._is_wanted(self._path, line):
                 yield line
+
+    def _pass_hole(self, file: BinaryIO) -> None:
+        """Go on behind a hole, in which there is no line."""
+        if (place := next_data(file, self._offset)) > self._offset:
+            self._report.damaged += not self._inside_long
+            self._offset, self._inside_long = place, True
+            file.seek(place)
 
 
 def read_records(run_folder: Path, report: ReadReport | None = None) -> Iterator[Record]:

@@ -4,7 +4,6 @@ Its beam search is ours but for where it stops: CTranslate2 counts the translati
 none can become better. So it is asked for more than are wanted, and these are compared by our length penalty.
 """
 
-import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tandem.errors import TandemError
+from tandem.files import read_json
 from tandem.translate.engine import Found, Sentence
 from tandem.translate.marks import Marks
 from tandem.translate.said import Said, best_of, cut, told, with_alignment, with_odds
@@ -69,7 +69,7 @@ def read_vocabularies(folder: Path) -> tuple[list[str], list[str]]:
         [shared] if shared.exists() else [folder / f"{side}_vocabulary.json" for side in ("source", "target")]
     )
     try:
-        tokens = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+        tokens = [read_json(path) for path in paths]
     except (OSError, ValueError) as error:
         raise TandemError(
             f"{folder} has no vocabulary that can be read ({error}): export the model again."

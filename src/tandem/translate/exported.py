@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tandem.artefact import MANIFEST, Manifest, parse_manifest, read_manifest, sha256_file
+from tandem.artefact import Manifest, parse_manifest, read_manifest, read_raw_manifest, sha256_file
 from tandem.checkpoint.layout import RECIPE
 from tandem.checkpoint.subword import open_subword_files
 from tandem.config import Recipe, load_recipe
@@ -32,7 +32,7 @@ class Exported:
 def is_ctranslate2(folder: Path) -> bool:
     """Whether the folder says of itself that it was exported to CTranslate2; it may be damaged."""
     try:
-        return parse_manifest((folder / MANIFEST).read_bytes(), folder=folder).kind == KIND
+        return parse_manifest(read_raw_manifest(folder), folder=folder).kind == KIND
     except (OSError, TandemError):
         return False
 
@@ -61,15 +61,18 @@ def open_exported_files(
     batch_tokens: int | None = None,
 ) -> Exported:
     """Open the files alone, with the facts that the manifest has or will have."""
-    subword = open_subword_files(folder, facts["subword"])
+    quantization, longest = facts.get("quantization"), facts.get("places")
+    if type(quantization) is not str or (longest is not None and type(longest) is not int):
+        raise TandemError(f"{folder} does not say how its model is kept: export the model again.")
+    subword = open_subword_files(folder, facts)
     _, target = read_vocabularies(folder)
     engine = Ctranslate2Engine(
         folder,
         marks=build_marks(subword, vocabulary=len(target)),
         device=device,
         threads=threads,
-        quantization=facts["quantization"],
-        longest=facts["places"],
+        quantization=quantization,
+        longest=longest,
         batch_tokens=batch_tokens,
     )
     return Exported(engine=engine, subword=subword, recipe=load_recipe(folder / RECIPE).recipe)

@@ -7,10 +7,9 @@ from typing import Literal, TypeAlias
 
 import torch
 
-from tandem.artefact import parse_manifest
+from tandem.artefact import parse_manifest, read_raw_manifest
 from tandem.checkpoint.bundle import Bundle, find_bundle, open_bundle
 from tandem.checkpoint.huggingface import is_huggingface, open_huggingface
-from tandem.checkpoint.layout import MANIFEST
 from tandem.config import Recipe
 from tandem.data.corpus.filters import build_menders
 from tandem.data.subword.learn import Subword
@@ -155,7 +154,7 @@ def find_device(name: str) -> torch.device:
 
 def _is_ctranslate2(path: Path) -> bool:
     try:
-        return parse_manifest((path / MANIFEST).read_bytes(), folder=path).kind == KIND
+        return parse_manifest(read_raw_manifest(path), folder=path).kind == KIND
     except (OSError, TandemError):  # what is wrong with it, the one who opens it says
         return False
 

@@ -99,5 +99,5 @@ def test_a_manifest_that_names_files_outside_is_refused(tmp_path: Path) -> None:
         facts={"step": 1, "scores": {"loss": None, "bleu": None}, "subword": subword},
     )
     write_checkpoint(tmp_path / "evil", draft)
-    with pytest.raises(TandemError, match="does not list ../../outside.model"):
+    with pytest.raises(TandemError, match="does not say where its subword model is"):
         open_bundle(tmp_path / "evil")

@@ -1,13 +1,18 @@
 """The list of checkpoints: marks, sizes, damage; and no torch to read it."""
 
+import json
+import math
 import os
 import subprocess
 import sys
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
+import pytest
 from tests.unit.checkpoint.small_run import BuildStore, save_all, snapshot
 
+from tandem.artefact import JsonValue
 from tandem.checkpoint.layout import step_folder
 from tandem.checkpoint.listing import list_checkpoints
 
@@ -79,3 +84,31 @@ def test_listing_loads_no_torch() -> None:
         "assert not {'torch', 'numpy', 'sentencepiece', 'safetensors'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        3,
+        None,
+        [],
+        {"loss": "1"},
+        {"loss": [1]},
+        {"bleu": 10**400},
+        {"loss": True},
+        {"bleu": math.nan},
+        {"ter": 1},
+    ],
+)
+def test_a_checkpoint_with_odd_scores_is_damaged_and_the_others_are_ranked(
+    build_store: BuildStore, folder: Path, scores: JsonValue
+) -> None:
+    save_all(build_store(), snapshot(1, loss=2.0), snapshot(2, loss=1.0))
+    path = step_folder(folder, 2) / "manifest.json"
+    held = json.loads(path.read_bytes())["tandem"]
+    held["facts"]["scores"] = scores
+    body = json.dumps(held).encode()
+    path.write_bytes(b'{"sha256": "' + sha256(body).hexdigest().encode() + b'", "tandem": ' + body + b"}\n")
+    first, second = list_checkpoints(folder)
+    assert first.is_best_loss
+    assert "scores in" in (second.damage or "")

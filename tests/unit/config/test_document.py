@@ -131,7 +131,7 @@ def test_a_file_that_is_no_recipe_is_one_sentence(tmp_path: Path, content: bytes
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     with pytest.raises(TandemError, match=r"There is no recipe .*absent\.yaml"):
         read_document(tmp_path / "absent.yaml")
-    with pytest.raises(TandemError, match="cannot be read: Is a directory"):
+    with pytest.raises(TandemError, match="is a folder"):
         read_document(tmp_path)
 
 

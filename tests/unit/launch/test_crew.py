@@ -13,8 +13,9 @@ from tandem.errors import TandemError
 from tandem.launch import crew as crew_module
 from tandem.launch import member
 from tandem.launch.cause import Cause
-from tandem.launch.crew import HostCrew, Undertaking
+from tandem.launch.crew import HostCrew
 from tandem.launch.hosts import Host
+from tandem.launch.run_settings import RunSettings
 from tandem.launch.ssh import Ssh
 from tandem.runlog.event import Event, HostRefused, RoundStarted
 
@@ -104,7 +105,7 @@ class Stage:
         for number, acts in enumerate(hosts, start=1):
             lines = [json.dumps({"tandem": __version__, **act}) for act in acts]
             (self.folder / f"h{number}").write_text("\n".join(lines))
-        task = Undertaking(
+        task = RunSettings(
             folder="w",
             run="r",
             recipe="",

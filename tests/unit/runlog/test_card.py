@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 from tandem.errors import TandemError
 from tandem.runlog.card import DataCard, read_card, write_card
 
+# No count of a corpus is below 0, and none is more than all the text there is.
+st.register_type_strategy(int, st.integers(0, 1 << 53))
+st.register_type_strategy(float, st.floats(0, 1 << 53))
 CARDS = st.from_type(DataCard)
 HELD: dict[str, Any] = {
     "version": 1,

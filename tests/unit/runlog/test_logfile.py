@@ -89,3 +89,18 @@ def test_a_file_closed_by_somebody_else_is_opened_again(tmp_path: Path) -> None:
     assert file.append([line(1)]) == 1
     file.close()
     assert (tmp_path / "rank.jsonl").read_bytes() == line(0) + line(1)
+
+
+def test_a_log_is_not_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_bytes(b"text")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/linked").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "run/rank.jsonl").symlink_to(tmp_path / "precious")
+    os.mkfifo(tmp_path / "run/pipe.jsonl")
+    for name in ("rank.jsonl", "linked/rank.jsonl", "pipe.jsonl"):
+        file = LogFile(tmp_path / "run" / name)
+        file.open()
+        assert file.append([b"line\n"]) == 0
+    assert (tmp_path / "precious").read_bytes() == b"text"
+    assert not any((tmp_path / "elsewhere").iterdir())

@@ -16,25 +16,32 @@ from tandem.runlog.event import (
     Event,
     RunFinished,
     StageFinished,
+    StepFinished,
     Unknown,
 )
 from tandem.runlog.record import SCHEMA, Record, from_line, to_line
 
 JSON: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(1 << 62), 1 << 62)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )
+WHOLE = st.integers(0, (1 << 16) - 1)
+NUMBERS = st.floats(-1e9, 1e9)
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "str": st.text(),
-    "int": st.integers(),
-    "float": st.floats(allow_nan=False),
+    "int": WHOLE,
+    "float": NUMBERS,
     "bool": st.booleans(),
     "tuple[str, ...]": st.lists(st.text(), max_size=3).map(tuple),
-    "tuple[int, ...]": st.lists(st.integers(), max_size=3).map(tuple),
-    "tuple[float, ...]": st.lists(st.floats(allow_nan=False), max_size=3).map(tuple),
-    "Mapping[str, int]": st.dictionaries(st.text(), st.integers(), max_size=3),
-    "Mapping[str, float]": st.dictionaries(st.text(), st.floats(allow_nan=False), max_size=3),
+    "tuple[int, ...]": st.lists(WHOLE, max_size=3).map(tuple),
+    "tuple[float, ...]": st.lists(NUMBERS, max_size=3).map(tuple),
+    "Mapping[str, int]": st.dictionaries(st.text(), WHOLE, max_size=3),
+    "Mapping[str, float]": st.dictionaries(st.text(), NUMBERS, max_size=3),
 }
 
 
@@ -53,9 +60,9 @@ def events() -> st.SearchStrategy[Event]:
 
 
 def records() -> st.SearchStrategy[Record]:
-    times = {"time_ns": st.integers(), "clock_s": st.floats(allow_nan=False, allow_infinity=False)}
-    by_rank = st.builds(Record, **times, rank=st.integers(0), sequence=st.integers(0), event=events())
-    by_host = st.builds(Record, **times, host=st.text(), sequence=st.integers(0), event=events())
+    times = {"time_ns": st.integers(0, 1 << 62), "clock_s": NUMBERS}
+    by_rank = st.builds(Record, **times, rank=WHOLE, sequence=WHOLE, event=events())
+    by_host = st.builds(Record, **times, host=st.text(), sequence=WHOLE, event=events())
     return by_rank | by_host
 
 
@@ -158,3 +165,73 @@ def test_events_of_a_newer_schema_are_not_guessed_at() -> None:
 def test_what_is_not_a_record_is_refused(line: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
         from_line(line)
+
+
+STEP = {
+    "step": 1,
+    "epoch": 0,
+    "loss": 4.5,
+    "nll": 4.0,
+    "learning_rate": 0.1,
+    "gradient_norm": 1.0,
+    "loss_scale": 1.0,
+    "skipped": False,
+    "target_tokens": 100,
+    "source_tokens": 100,
+    "pairs": 10,
+    "batches": 1,
+    "duration_s": 0.1,
+    "phases": {"data": 0.1},
+    "split": 0,
+}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"step": 10**400},
+        {"step": 1 << 63},
+        {"step": -1},
+        {"duration_s": 10**400},
+        {"duration_s": 1e10},
+        {"phases": {"data": 1e300}},
+        {"epoch": -5},
+        {"target_tokens": -(1 << 60)},
+        {"later": 10**400},
+        {"later": json.loads("[" * 50 + "]" * 50)},
+    ],
+)
+def test_a_number_that_no_run_can_have_makes_the_line_no_record(changed: dict[str, Any]) -> None:
+    from_line(line_of("StepFinished", STEP))
+    with pytest.raises(ValueError, match=r"out of bounds|too deeply"):
+        from_line(line_of("StepFinished", STEP | changed))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"time_ns": -1},
+        {"time_ns": 1 << 63},
+        {"rank": 10**9},
+        {"rank": -1},
+        {"sequence": 10**30},
+        {"event": "MoonLanded", "fields": {"at": 10**400}},
+        {"schema": 2, "fields": {"at": 10**400}},
+        {"schema": 10**400},
+    ],
+)
+def test_a_record_has_bounds_as_its_event_has(changed: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="out of bounds"):
+        from_line(json.dumps(json.loads(line_of("RunFinished", {"reason": "done"})) | changed).encode())
+
+
+def test_a_number_beyond_single_precision_is_infinite() -> None:
+    event = from_line(line_of("StepFinished", STEP | {"loss": 10**400, "nll": -1e300})).event
+    assert isinstance(event, StepFinished)
+    assert (event.loss, event.nll) == (math.inf, -math.inf)
+
+
+def test_a_list_without_end_makes_the_line_no_record() -> None:
+    fields = {"run": "a", "tandem": "", "recipe": "", "world_size": 1, "host": "", "python": "", "torch": ""}
+    with pytest.raises(ValueError, match="too many"):
+        from_line(line_of("RunStarted", {**fields, "command": ["a"] * 10_001}))

@@ -20,6 +20,7 @@ from tandem.data.corpus.read import RawChunk, read_chunks
 from tandem.data.corpus.tally import Tally
 from tandem.data.workers import running_jobs
 from tandem.errors import TandemError
+from tandem.files import read_bounded, read_json
 from tandem.progress import SILENT, Progress
 
 __all__ = ["CleanRules", "Cleaned", "CleanedPart", "clean_corpora", "open_cleaned"]
@@ -208,11 +209,11 @@ def _corpus_of(name: str) -> int:
 
 
 def _read_tally(folder: Path, name: str) -> Tally:
-    return Tally.from_json(json.loads((folder / f"{name}.json").read_bytes()))
+    return Tally.from_json(read_json(folder / f"{name}.json"))
 
 
 def _read_lines(folder: Path, name: str) -> list[str]:
-    text = zstandard.ZstdDecompressor().decompress((folder / f"{name}.tsv.zst").read_bytes())
+    text = zstandard.ZstdDecompressor().decompress(read_bounded(folder / f"{name}.tsv.zst"))
     lines = text.decode().split("\n")
     lines.pop()
     return lines

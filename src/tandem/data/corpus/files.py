@@ -9,6 +9,7 @@ from pathlib import Path
 from tandem.artefact import write_atomic
 from tandem.config import Corpus
 from tandem.errors import TandemError
+from tandem.files import read_json
 from tandem.progress import SILENT, Progress
 
 __all__ = ["CorpusFiles", "TextFiles", "checksums", "find_files"]
@@ -117,7 +118,7 @@ def _stat_key(path: Path) -> str:
 
 def _read_cache(cache: Path) -> dict[str, str]:
     try:
-        return {str(key): str(value) for key, value in json.loads(cache.read_text()).items()}
+        return {str(key): str(value) for key, value in read_json(cache).items()}
     except (OSError, ValueError, AttributeError):
         return {}
 

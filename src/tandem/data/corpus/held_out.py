@@ -10,6 +10,7 @@ from tandem.data.corpus.filters import HeldOutSentences, held_out_key
 from tandem.data.corpus.read import RawChunk, read_chunks
 from tandem.data.corpus.stream import MAX_LINE_BYTES
 from tandem.errors import TandemError
+from tandem.files import read_bounded
 
 __all__ = ["HeldOutSet", "held_out_sentences", "keep_held_out", "open_held_out"]
 
@@ -41,7 +42,7 @@ def open_held_out(folder: Path) -> HeldOutSet:
     """Open a held-out set."""
     manifest = read_manifest(folder, kind=KIND, version=VERSION)
     source, target = (
-        (folder / f"{side}.txt").read_bytes().decode().split("\n")[:-1] for side in ("source", "target")
+        read_bounded(folder / f"{side}.txt").decode().split("\n")[:-1] for side in ("source", "target")
     )
     return HeldOutSet(name=str(manifest.facts["name"]), source=source, target=target)
 

@@ -13,6 +13,7 @@ from tandem.artefact import JsonValue, write_atomic
 from tandem.data.shards.part import BLOCK_PAIRS, ShardFacts, part_name
 from tandem.data.shards.special import SpecialIds
 from tandem.errors import TandemError
+from tandem.files import require_regular
 
 __all__ = ["INDEX_NAME", "Blocks", "read_index", "write_index"]
 
@@ -71,6 +72,7 @@ def read_index(folder: Path) -> Blocks:
     """Read the table of blocks; a damaged one is a TandemError."""
     path = folder / INDEX_NAME
     try:
+        require_regular(path)
         table = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise _damaged(path) from error

@@ -119,7 +119,9 @@ def open_part(path: Path, *, folder: int | None = None) -> Part:
     """Map a part, looked up by its name in the open `folder` where one is given; a damaged one is a TandemError."""
     try:
         name = path if folder is None else path.name
-        with os.fdopen(os.open(name, os.O_RDONLY, dir_fd=folder), "rb") as file:
+        # Neither a link, nor a pipe that would be waited for: one is no part.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with os.fdopen(os.open(name, flags, dir_fd=folder), "rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size < _HEADER.size:
                 raise _damaged(path, f"has {size} bytes")

@@ -14,6 +14,7 @@ from tandem.data.shards.ragged import Ragged
 from tandem.data.shards.special import SpecialIds
 from tandem.data.subword.words import WordIds
 from tandem.errors import TandemError
+from tandem.files import read_bounded, require_regular
 
 __all__ = ["SegmentedModel", "SentencePieceModel", "SubwordModel", "join_pieces", "padded"]
 
@@ -58,6 +59,7 @@ class SentencePieceModel:
 
     def __init__(self, path: Path, *, by_word: bool = False) -> None:
         try:
+            require_regular(path, links=True)
             self._processor = sentencepiece.SentencePieceProcessor(model_file=str(path))
         except (OSError, RuntimeError) as error:
             raise TandemError(
@@ -66,7 +68,7 @@ class SentencePieceModel:
         size = self._processor.vocab_size()
         self.special = _special_ids(self._processor, size)
         self.pieces = max(size, max(self.special.bos, self.special.eos, self.special.pad) + 1)
-        self.fingerprint = sha256_file(path)
+        self.fingerprint = sha256_file(path, links=True)
         self.path = path
         self._spoken = size
         self._type = id_type(padded(self.pieces))
@@ -121,10 +123,10 @@ class SegmentedModel:
     """The tokens of text that is segmented already: each token is a piece."""
 
     def __init__(self, path: Path) -> None:
-        self._tokens = path.read_text(encoding="utf-8").split("\n")[:-1]
+        self._tokens = read_bounded(path, links=True).decode().split("\n")[:-1]
         self.pieces = len(self._tokens)
         self.special = SpecialIds()
-        self.fingerprint = sha256_file(path)
+        self.fingerprint = sha256_file(path, links=True)
         self.path = path
         self._type = id_type(padded(self.pieces))
         ids = np.arange(self.pieces, dtype=self._type)

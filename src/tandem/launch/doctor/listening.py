@@ -5,6 +5,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from ipaddress import IPv6Address, ip_address
+from itertools import chain
 from pathlib import Path
 
 __all__ = ["describe_listeners"]
@@ -22,15 +23,20 @@ def describe_listeners() -> Mapping[str, str]:
 
 def _places() -> Iterator[tuple[str, str]]:
     """Address and port, and the socket's inode, of each TCP listener that others than this host can reach."""
-    for table in ("tcp", "tcp6"):
-        with suppress(OSError):
-            for line in Path("/proc/self/net", table).read_text(encoding="ascii").splitlines()[1:]:
-                fields = line.split()
-                number, port = fields[1].split(":")
-                address = _address(number)
-                if fields[3] == _LISTENING and not ip_address(address).is_loopback:
-                    shown = f"[{address}]" if ":" in address else address
-                    yield f"{shown}:{int(port, 16)}", fields[9]
+    for line in chain(_lines("tcp"), _lines("tcp6")):
+        fields = line.split()
+        number, port = fields[1].split(":")
+        address = _address(number)
+        if fields[3] == _LISTENING and not ip_address(address).is_loopback:
+            shown = f"[{address}]" if ":" in address else address
+            yield f"{shown}:{int(port, 16)}", fields[9]
+
+
+def _lines(table: str) -> list[str]:
+    try:
+        return Path("/proc/self/net", table).read_text(encoding="ascii").splitlines()[1:]
+    except OSError:
+        return []
 
 
 def _address(number: str) -> str:
@@ -45,11 +51,9 @@ def _address(number: str) -> str:
 def _programs(inodes: set[str]) -> dict[str, str]:
     """The name of the program that has each of these sockets, of those that this user may look into."""
     found: dict[str, str] = {}
-    for process in Path("/proc").glob("[0-9]*"):
+    for descriptor in Path("/proc").glob("[0-9]*/fd/*"):
         with suppress(OSError):
-            for descriptor in (process / "fd").iterdir():
-                with suppress(OSError):
-                    target = str(descriptor.readlink())
-                    if target.startswith("socket:[") and target[8:-1] in inodes:
-                        found[target[8:-1]] = (process / "comm").read_text().strip()
+            target = str(descriptor.readlink())
+            if target.startswith("socket:[") and target[8:-1] in inodes:
+                found[target[8:-1]] = (descriptor.parents[1] / "comm").read_text().strip()
     return found

@@ -94,24 +94,7 @@ def _run(
     """What the slowest rank measured, and what listened; `port` is that of the mesh, None for none."""
     names = list(environments)
     before = _listeners(places, names)
-    addresses: dict[str, str] = {}
-    meeting = None
-    if port is None:
-        first, address = places[names[0]]
-        free = first.get("free port", limit_s=_PORT_S, address=address)
-        addresses = {"MASTER_ADDR": address, "MASTER_PORT": str(free)}
-        ends = {}
-    else:
-        ends = {
-            name: places[name][0].get("mesh", limit_s=_PORT_S, address=places[name][1], port=port)
-            for name in names
-        }
-        meeting = describe_mesh(
-            [
-                Peer(name=name, address=places[name][1], first_rank=rank, ranks=1, **ends[name])
-                for rank, name in enumerate(names)
-            ]
-        )
+    addresses, meeting = _meeting(places, names, port)
     futures: dict[str, Future[Any]] = {}
     for rank, (name, given) in enumerate(environments.items()):
         world = {"WORLD_SIZE": str(len(names)), "RANK": str(rank), "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
@@ -133,19 +116,32 @@ def _run(
     measured = [places[name][0].wait(future, limit_s=0) for name, future in futures.items()]
     slowest: Mapping[str, Any] = max(measured, key=lambda rank: rank["seconds"])
     after = _listeners(places, names)
-    return {
-        **slowest,
-        "listening": tuple(
-            Listening(
-                host=name,
-                mesh=_joined(places[name][1], ends[name]["port"]) if ends else "",
-                before=before[name],
-                during=during[name],
-                after=after[name],
-            )
-            for name in names
-        ),
+    peers = {
+        peer["name"]: f"{_shown(peer['address'])}:{peer['port']}" for peer in (meeting or {}).get("peers", ())
     }
+    listening = [
+        Listening(
+            host=name, mesh=peers.get(name, ""), before=before[name], during=during[name], after=after[name]
+        )
+        for name in names
+    ]
+    return {**slowest, "listening": tuple(listening)}
+
+
+def _meeting(
+    places: Mapping[str, Place], names: Sequence[str], port: int | None
+) -> tuple[dict[str, str], dict[str, Any] | None]:
+    """Where the ranks find each other: an address in their environment, or a mesh whose ends listen at the port."""
+    if port is None:
+        first, address = places[names[0]]
+        free = first.get("free port", limit_s=_PORT_S, address=address)
+        return {"MASTER_ADDR": address, "MASTER_PORT": str(free)}, None
+    peers = []
+    for rank, name in enumerate(names):
+        at, address = places[name]
+        end = at.get("mesh", limit_s=_PORT_S, address=address, port=port)
+        peers.append(Peer(name=name, address=address, first_rank=rank, ranks=1, **end))
+    return {}, describe_mesh(peers)
 
 
 def _listeners(places: Mapping[str, Place], names: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -154,8 +150,8 @@ def _listeners(places: Mapping[str, Place], names: Sequence[str]) -> dict[str, d
     return {name: dict(places[name][0].wait(future, limit_s=_PORT_S)) for name, future in futures.items()}
 
 
-def _joined(address: str, port: int) -> str:
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+def _shown(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
 
 
 def _wait(futures: Sequence["Future[Any]"], *, limit_s: float) -> None:

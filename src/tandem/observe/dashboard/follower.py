@@ -15,7 +15,7 @@ from tandem.observe.dashboard.priority import step_back
 from tandem.observe.dashboard.pulse import Pulse
 from tandem.observe.dashboard.sentences import log_line
 from tandem.observe.dashboard.standing import Seen, explain_failure, listed_note, summary_note
-from tandem.observe.listing import list_run
+from tandem.observe.listing import damaged_run, list_run
 from tandem.observe.series.columns import Series
 from tandem.observe.series.live import LiveSeries
 from tandem.observe.series.room import Disk
@@ -113,9 +113,12 @@ class Follower:
 
     def summary(self) -> dict[str, JsonValue]:
         """The run in a list of runs; one that nobody follows is read at the ends of its logs alone."""
-        with self.standing() as state:
-            if state is not None:
-                return summary_note(state, Seen(key=self.key, run=self.run, now_ns=time.time_ns()))
+        try:
+            with self.standing() as state:
+                if state is not None:
+                    return summary_note(state, Seen(key=self.key, run=self.run, now_ns=time.time_ns()))
+        except Exception as error:  # noqa: BLE001 - one damaged run must not take the list of all down
+            return listed_note(damaged_run(self.run, error), key=self.key)
         with self._listing:
             if time.monotonic() >= self._list_due or self._listed is None:
                 begun = time.thread_time()

@@ -47,7 +47,7 @@ class Pulse:
         """Whether there is anything on the board, were it that the log cannot be read."""
         self.complaint = ""
         """What cannot be shown beside the state, and why; empty where nothing is wrong."""
-        self.failure: OSError | None = None
+        self.failure: Exception | None = None
         """Why it follows no longer; None while it does."""
 
     def start(self, state: WatchState, lines: Sequence[JsonValue], *, offsets: Mapping[Path, int]) -> None:
@@ -103,7 +103,7 @@ class Pulse:
         step_back()
         try:
             self._take_records(offsets)
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - it is told on the page, where a dead thread would be silent
             self.failure = error
 
     def _take_records(self, offsets: Mapping[Path, int]) -> None:

@@ -11,6 +11,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from tandem.files import open_regular
 from tandem.progress import SILENT, Progress
 
 __all__ = ["Line", "read_lines"]
@@ -34,7 +35,10 @@ class Line:
 
 def read_lines(path: Path, progress: Progress = SILENT) -> Iterator[Line]:
     """Lines of a plain or compressed log; a last line without its end may be cut off anywhere and is left out."""
-    with path.open("rb") as file, progress.bar("read", total=path.stat().st_size, unit="B") as bar:
+    with (
+        open_regular(path, links=True) as file,
+        progress.bar("read", total=path.stat().st_size, unit="B") as bar,
+    ):
         seen = 0
         for line in _split(_unpack(file)):
             yield from _clean(line)

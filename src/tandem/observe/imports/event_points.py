@@ -1,11 +1,13 @@
 """Reads the scalars of TensorBoard's event files: checked, bounded, and quietly ended where a file is torn."""
 
+import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
+from tandem.files import open_regular
 from tandem.observe.sinks.event_file import masked_crc32c
 from tandem.progress import SILENT, Bar, Silent
 
@@ -47,8 +49,8 @@ class EventFile:
 
     def points(self, bar: Bar | None = None) -> Iterator[Point]:
         """All its scalars, in the order of the file."""
-        with self.path.open("rb") as file:
-            size = self.path.stat().st_size
+        with open_regular(self.path, links=True) as file:
+            size = os.fstat(file.fileno()).st_size
             for record in self._records(file, size=size, bar=bar or _NOBODY):
                 try:
                     self.begin_s = self.begin_s or _time(record)

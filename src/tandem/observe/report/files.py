@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tandem.artefact import write_atomic
 from tandem.errors import TandemError
+from tandem.files import make_folder
 from tandem.observe.report.document import report_document
 from tandem.observe.report.gather import Report
 from tandem.observe.report.html import report_page
@@ -30,7 +31,8 @@ def write_text(path: Path, content: bytes) -> None:
 
 
 def write_files(report: Report, run: Path) -> None:
-    """Write the page and the JSON into the run's folder of reports."""
+    """Write the page and the JSON into the run's folder of reports, which must not lead out of the run."""
     folder = RunLayout(run).report
+    make_folder(folder)
     write_text(folder / "report.html", report_page(report))
     write_text(folder / "report.json", document_text(report).encode())

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from tandem.artefact import write_atomic
+from tandem.errors import TandemError
+from tandem.files import make_folder
 from tandem.process import python_command
 from tandem.runlog.layout import RunLayout
 
@@ -90,11 +93,11 @@ def _worked_s() -> float:
 def _note(run: Path, error: Exception) -> None:
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
     what = " ".join(str(error).split()) or type(error).__name__
-    with suppress(OSError):
+    with suppress(OSError, TandemError):
         folder = RunLayout(run).report
-        folder.mkdir(exist_ok=True)
+        make_folder(folder)
         text = f"{when}: the report could not be written: {what}\n"
-        (folder / NOTE).write_text(text, encoding="utf-8", errors="backslashreplace")
+        write_atomic(folder / NOTE, text.encode(errors="backslashreplace"))
 
 
 def _forget(run: Path) -> None:

@@ -1,6 +1,6 @@
 """Puts the folded files of a run together."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from pathlib import Path
@@ -30,6 +30,8 @@ __all__ = ["Assembly"]
 
 _NOT_MARKED = (DataPrepared, LossMeasured, ScoreImported, TranslationScored)
 """They are told of elsewhere in a series."""
+_MOST_CELLS = 1 << 24
+"""Ranks times steps."""
 
 
 class Assembly:
@@ -97,11 +99,11 @@ class Assembly:
     ) -> RankSteps:
         """A row for each rank."""
         of_ranks = [each for each in timed if each.part.rank is not None]
-        ranks = _rank_count((each.part for each in of_ranks), life)
+        ranks = _rank_count([each.part for each in of_ranks], life, steps=len(led.steps.step))
         self._keeper.lead(led.steps.step, led.time_ns, rounds=led.rounds, ranks=ranks)
         for each in of_ranks:
             part = each.part
-            if part.rank is not None and part.steps:
+            if part.rank is not None and part.rank < ranks and part.steps:
                 self._keeper.keep(part.rank, part.steps, ahead=each.ahead, reading=part.reading)
                 part.steps = {} if lets_go else part.steps
         hosts = (life.processes[rank].host if rank in life.processes else "" for rank in range(ranks))
@@ -168,8 +170,16 @@ def _fold_steps(leader: Timed, begun_ns: int) -> _Led:
     )
 
 
-def _rank_count(parts: Iterable[Part], life: Life) -> int:
-    """As many as there were at most: logs of some may be on other hosts' disks, or lost."""
+def _rank_count(parts: Sequence[Part], life: Life, *, steps: int) -> int:
+    """As many as there were at most: logs of some may be on other hosts' disks, or lost.
+
+    A log may say that there were any number; beyond those with a log there are rows for as many as fit into little.
+    """
+    room = max(len(parts), _MOST_CELLS // max(1, steps))
+    return min(_claimed(parts, life), room)
+
+
+def _claimed(parts: Sequence[Part], life: Life) -> int:
     logged = 1 + max([*(part.rank for part in parts if part.rank is not None), *life.processes], default=-1)
     if life.imported is not None:
         return logged

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-import yaml
-
 from tandem.artefact import JsonValue
+from tandem.config.document import read_values
 from tandem.errors import TandemError
 from tandem.runlog.card import DataCard, read_card
 
@@ -27,7 +26,7 @@ class Beside:
         path = self._run / "recipe.yaml"
         stamp = _stamp(path)
         if stamp != self._recipe[0]:
-            self._recipe = (stamp, _read_recipe(path))
+            self._recipe = (stamp, _recipe_values(path))
         return self._recipe[1]
 
     def card(self, logged: Mapping[str, JsonValue] | None) -> DataCard | None:
@@ -51,11 +50,10 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
     return held.st_ino, held.st_size, held.st_mtime_ns
 
 
-def _read_recipe(path: Path) -> Mapping[str, object]:
-    with suppress(OSError, ValueError, yaml.YAMLError):
-        held = yaml.safe_load(path.read_text(encoding="utf-8"))
-        if isinstance(held, dict):
-            return held
+def _recipe_values(path: Path) -> Mapping[str, object]:
+    # A run that is being removed has none, and one on a disk that refuses says so elsewhere.
+    with suppress(OSError):
+        return read_values(path)
     return {}
 
 

@@ -4,6 +4,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from tandem.files import next_data
+from tandem.runlog.layout import open_log
+
 __all__ = ["Tail"]
 
 _LONGEST_LINE = 1 << 24
@@ -37,13 +40,17 @@ class Tail:
         cut, `on_anew` is told before it is read from the start. A file that is gone has nothing new.
         """
         try:
-            file = self._path.open("rb")
+            file = open_log(self._path)
         except FileNotFoundError:
             return
         with file:
             self._find_place(file)
             stop = None if at_most_bytes is None else self.offset + at_most_bytes
             while stop is None or self.offset < stop:
+                if (place := next_data(file, self.offset)) > self.offset:
+                    yield b"", self._pass_over(place)
+                    file.seek(place)
+                    continue
                 data = file.read(size if stop is None else min(size, stop - self.offset))
                 # To the end of the line at hand, so that nothing is kept for the next block.
                 data += file.readline(_LONGEST_LINE) if data and data[-1:] != b"\n" else b""
@@ -61,6 +68,13 @@ class Tail:
             self._on_anew()
         self._head = head
         file.seek(self.offset)
+
+    def _pass_over(self, place: int) -> int:
+        """Go on behind a hole, in which there is no line; returns how many lines that is."""
+        self._move(place - self.offset)
+        self._seen = self.offset
+        was_inside, self._is_inside_long = self._is_inside_long, True
+        return int(not was_inside)
 
     def _take(self, data: bytes) -> tuple[bytes, int]:
         """The whole lines of what was read from the place on, which moves behind them."""

@@ -1,5 +1,6 @@
 """How far the clock of each host was ahead of the head's, and times without that."""
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ class Clocks:
         for part in parts:
             for record in part.rare:
                 match record.event:
-                    case HostExamined() as event:
+                    case HostExamined() as event if math.isfinite(event.clock_offset_s):
                         self._examined[event.host].append((record.time_ns, event.clock_offset_s))
                     case RoundStarted() as event:
                         rounds.append(event)

@@ -23,7 +23,7 @@ from tandem.runlog.event import (
     StepFinished,
     Unknown,
 )
-from tandem.runlog.record import Record, from_line
+from tandem.runlog.record import LATEST_NS, LONGEST_S, MOST_RANKS, Record, from_line
 
 __all__ = ["MOST_SPLITS", "Part", "PartReader", "no_steps", "read_part"]
 
@@ -32,20 +32,22 @@ _BLOCK_BYTES = 1 << 21
 _SAMPLES_BLOCK_BYTES = 1 << 18
 _FEW_BYTES = 1 << 13
 """Up to here, lines are sooner read one by one than together."""
+_MOST_DIGITS = 10
 
 _OF_EVERY_RANK = (
-    Column(name="time_ns", kind="whole", dtype=np.int64),
+    Column(name="time_ns", kind="whole", dtype=np.int64, most=LATEST_NS),
     Column(name="step", kind="whole", dtype=np.int64),
-    Column(name="duration_s", kind="decimal", dtype=np.float32),
-    *(Column(name=each, kind="decimal", dtype=np.float32, absent=np.nan) for each in PHASES),
+    Column(name="duration_s", kind="decimal", dtype=np.float32, most=LONGEST_S),
+    *(Column(name=each, kind="decimal", dtype=np.float32, absent=np.nan, most=LONGEST_S) for each in PHASES),
     Column(name="sent_bytes", kind="whole", dtype=np.float32, absent=0),
 )
 _OF_THE_LEADER = (
     *(each for each in _OF_EVERY_RANK if each.name != "duration_s"),
     *(
         Column(name=each, kind="decimal", dtype=np.float64)
-        for each in ("loss", "nll", "learning_rate", "gradient_norm", "duration_s")
+        for each in ("loss", "nll", "learning_rate", "gradient_norm")
     ),
+    Column(name="duration_s", kind="decimal", dtype=np.float64, most=LONGEST_S),
     *(
         Column(name=each, kind="whole", dtype=np.int64)
         for each in ("epoch", "target_tokens", "source_tokens", "pairs")
@@ -153,7 +155,8 @@ class PartReader:
 
 def _rank_of(path: Path) -> int | None:
     kind, _, number = path.stem.partition("-")
-    return int(number) if kind == "rank" and number.isdecimal() else None
+    is_rank = kind == "rank" and number.isdecimal() and len(number) <= _MOST_DIGITS
+    return int(number) if is_rank and int(number) < MOST_RANKS else None
 
 
 class _Rares:
@@ -325,9 +328,16 @@ class _SamplesFold:
         if record is None:
             return
         if isinstance(record.event, HostSampled):
-            self.part.note(record)
-            self._reader.add(record.time_ns, record.event)
+            self._take_sample(record, record.event)
             return
         if isinstance(record.event, HostDescribed):
             self._reader.describe(record.event)
         self._rares.take(record, row=0)
+
+    def _take_sample(self, record: Record, event: HostSampled) -> None:
+        try:
+            self._reader.add(record.time_ns, event)
+        except ValueError:
+            self.part.damaged += 1
+        else:
+            self.part.note(record)

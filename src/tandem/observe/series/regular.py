@@ -9,7 +9,7 @@ import orjson
 
 from tandem.observe.series.columns import Counts, Flags
 from tandem.observe.series.digits import Text
-from tandem.runlog.record import SCHEMA
+from tandem.runlog.record import MOST, SCHEMA
 
 __all__ = ["Column", "Form", "Regular", "read_regular"]
 
@@ -31,6 +31,8 @@ class Column:
     dtype: Any
     absent: float | None = None
     """What stands for it in lines without such a key; None: there is no step without it."""
+    most: float = MOST
+    """A line with more is left to the reader of single lines, which knows what no run can have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,4 +167,9 @@ def _read(text: Text, span: tuple[Counts, Counts] | None, column: Column, count:
         is_true = text.bytes[start] == ord("t")
         return is_true, ~is_true & (text.bytes[start] != ord("f"))
     values, bad = (text.whole if column.kind == "whole" else text.decimal)(start, stop)
+    bad |= values > column.most
+    if column.kind == "decimal":
+        bad |= values < -column.most
+    if bad.any():
+        values = np.where(bad, 0, values)
     return values.astype(column.dtype, copy=False), bad

@@ -12,7 +12,7 @@ from tandem.observe.series.columns import HostSamples, Numbers
 from tandem.observe.series.room import MEMORY, Room
 from tandem.observe.series.table import Table
 from tandem.runlog.event import HostDescribed, HostSampled
-from tandem.runlog.record import SCHEMA
+from tandem.runlog.record import LATEST_NS, MOST, SCHEMA
 
 __all__ = ["Stretch", "StretchReader", "build_samples"]
 
@@ -115,13 +115,16 @@ class StretchReader:
             yield from (line + b"\n" for line in lines)
 
     def _keep(self, times: list[int], held: Mapping[str, list[Any]]) -> None:
-        columns: dict[str, Any] = {"time_ns": np.array(times, np.int64)}
+        columns: dict[str, Any] = {"time_ns": _times(times)}
         for name, values in held.items():
             if name == "gpu_throttled":
                 columns[name] = np.array([[bool(each) for each in row] for row in values], np.bool_).T
             else:
-                column: Any = np.array(values, np.float64 if name in _WIDE else np.float32).T
-                columns[name] = np.where(column < 0, np.nan, column) if name in _WHOLE else column
+                column: Any = np.array(values, np.float64).T
+                if (np.abs(column) > MOST).any():
+                    raise ValueError(f"{name} is out of bounds")
+                column = np.where(column < 0, np.nan, column) if name in _WHOLE else column
+                columns[name] = column if name in _WIDE else column.astype(np.float32)
             if columns[name].ndim != 1 + (name in _LISTS):
                 raise ValueError(f"{name} is of another form")
         self.first_ns = int(columns["time_ns"][0]) if self.first_ns is None else self.first_ns
@@ -129,6 +132,13 @@ class StretchReader:
         if not self._open or not self._open[-1].maybe_append(self._described, columns):
             self._open.append(_Open(self._described, columns, self._room))
             self._open[-1].maybe_append(self._described, columns)
+
+
+def _times(times: list[int]) -> Any:
+    held = np.array(times)
+    if held.dtype != np.int64 or (held < 0).any() or (held > LATEST_NS).any():
+        raise ValueError("a time is out of bounds")
+    return held
 
 
 def _maybe_loads(line: bytes) -> Any:
@@ -175,7 +185,9 @@ def _placed(values: Any, name: str, described: HostDescribed, last: HostDescribe
         return values
     empty = False if values.dtype == np.bool_ else np.nan
     placed = np.full((len(wanted), values.shape[-1]), empty, values.dtype)
+    # Backwards, so that of a name which is there twice the first counts.
+    rows = {each: row for row, each in reversed(list(enumerate(there[: len(values)])))}
     for row, each in enumerate(wanted):
-        if each in there[: len(values)]:
-            placed[row] = values[there.index(each)]
+        if each in rows:
+            placed[row] = values[rows[each]]
     return placed

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from tandem.files import make_folder, read_bounded
 from tandem.observe.sinks.tool import TITLES
 from tandem.process import python_command
 from tandem.runlog.record import Record
@@ -47,7 +48,7 @@ class Beside:
 
     def _reason(self) -> str:
         with suppress(OSError):
-            lines = self._note.read_text(encoding="utf-8", errors="replace").split("\n")
+            lines = read_bounded(self._note).decode(errors="replace").split("\n")
             told = [line for line in lines if line.startswith("error: ")]
             if told:
                 return told[-1].removeprefix("error: ")
@@ -58,8 +59,10 @@ def start_beside(run: Path, tool: str, *, command: Sequence[str] = python_comman
     """Start `tandem forward` for the run; what it says is kept in the run's folder."""
     note = run / "forward" / f"{tool}.txt"
     try:
-        note.parent.mkdir(parents=True, exist_ok=True)
-        with note.open("wb") as output:
+        make_folder(note.parent, parents=True)
+        # Made anew: what lies there under this name may be a link.
+        note.unlink(missing_ok=True)
+        with note.open("xb") as output:
             # A session of its own: what the terminal sends to the run, as Ctrl-C, is not for it.
             process = subprocess.Popen(  # noqa: S603 - our own command, and no shell
                 [*command, "forward", str(run.resolve()), "--to", tool, "--beside"],

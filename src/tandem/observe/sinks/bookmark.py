@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tandem.artefact import write_atomic
 from tandem.errors import TandemError
+from tandem.files import make_folder, read_json
 
 __all__ = ["Bookmark", "bookmark_path", "read_bookmark", "write_bookmark"]
 
@@ -37,7 +38,7 @@ def bookmark_path(run: Path, tool: str) -> Path:
 def read_bookmark(path: Path) -> Bookmark | None:
     """The bookmark, if there is one; raises TandemError where it cannot be understood."""
     try:
-        return Bookmark(**json.loads(path.read_bytes()))
+        return Bookmark(**read_json(path))
     except FileNotFoundError:
         return None
     except (ValueError, TypeError) as error:
@@ -48,5 +49,5 @@ def read_bookmark(path: Path) -> Bookmark | None:
 
 def write_bookmark(path: Path, bookmark: Bookmark) -> None:
     """Keep it."""
-    path.parent.mkdir(exist_ok=True)
+    make_folder(path.parent)
     write_atomic(path, json.dumps(asdict(bookmark), indent=1).encode())

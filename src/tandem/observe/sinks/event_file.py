@@ -4,6 +4,8 @@ import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tandem.files import open_regular
+
 __all__ = ["encode_restart", "encode_scalars", "encode_version", "frame", "masked_crc32c", "read_times"]
 
 _LONGEST = 1 << 20
@@ -67,7 +69,7 @@ def encode_scalars(time_s: float, *, step: int, scalars: Mapping[str, float]) ->
 
 def read_times(path: Path) -> Iterator[float]:
     """The wall times of the whole records in a file that this module wrote; ends where the file is torn."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while len(head := file.read(12)) == 12:
             (length,) = _LENGTH.unpack_from(head)
             body = file.read(length + 4) if length < _LONGEST else b""

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tandem.artefact import fingerprint, write_atomic
+from tandem.files import read_bounded
 from tandem.observe.dashboard.sentences import log_line
 from tandem.observe.series.fold import read_series
 from tandem.observe.sinks.bookmark import Bookmark, write_bookmark
@@ -163,7 +164,7 @@ class Forwarder:
             self._hand_over(lambda: self._tool.log_events(self._step, list(self._events)))
 
     def _hand_over(self, give: Callable[[], None]) -> None:
-        before = self._path.read_bytes()
+        before = read_bounded(self._path)
         write_bookmark(self._path, self._bookmark)
         try:
             give()

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import yaml
-
+from tandem.config.document import read_values
 from tandem.errors import TandemError
+from tandem.files import make_folder
 from tandem.lock import holding
 from tandem.observe.sinks.bookmark import Bookmark, bookmark_path, read_bookmark, write_bookmark
 from tandem.observe.sinks.forward import Forwarder
@@ -24,7 +24,7 @@ def forwarding_to(
     """A forwarder to the tool, which has got everything after the block; its troubles are one sentence."""
     require_tool(tool)
     path = bookmark_path(run, tool)
-    path.parent.mkdir(exist_ok=True)
+    make_folder(path.parent)
     with holding(path.with_suffix("")):
         bookmark = _bookmark(path, offline=offline, project=project, name=name)
         bookmark.name = bookmark.name or run.resolve().name
@@ -63,13 +63,6 @@ def _opening(run: Path, bookmark: Bookmark) -> Opening:
         project=bookmark.project,
         name=bookmark.name,
         id=bookmark.id,
-        config=_read_recipe(run),
+        config=dict(read_values(run / "recipe.yaml")),
         offline=bookmark.offline,
     )
-
-
-def _read_recipe(run: Path) -> dict[str, object]:
-    """As the run has it; imported runs have none."""
-    path = run / "recipe.yaml"
-    held = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else None
-    return held if isinstance(held, dict) else {}

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tandem.observe.visible import visible
-from tandem.runlog.layout import RunLayout
+from tandem.runlog.layout import RunLayout, open_log
 from tandem.runlog.record import Record
 
 __all__ = ["PrintedSink"]
@@ -44,7 +44,7 @@ class PrintedSink:
 
     def _new_lines(self, path: Path) -> Iterator[str]:
         """Whole lines since the last time; of a flood only the newest, for the file keeps them all."""
-        with suppress(OSError), path.open("rb") as file:
+        with suppress(OSError), open_log(path) as file:
             place, end = self._places.get(path, 0), file.seek(0, 2)
             place = place if place <= end else 0
             passed = max(0, end - place - _MOST_BYTES)

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tandem.files import make_folder, open_append
 from tandem.observe.sinks.curves import Curves, Point
 from tandem.observe.sinks.event_file import (
     encode_restart,
@@ -64,8 +65,8 @@ class TensorBoardSink:
         if not self._buffer:
             return
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            with self._path.open("ab") as file:
+            make_folder(self._folder, parents=True)
+            with open_append(self._path) as file:
                 file.write(self._buffer)
         except OSError as error:
             self.failure = f"TensorBoard's files are no longer written: {error.strerror}; the run log goes on"

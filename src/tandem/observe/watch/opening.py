@@ -3,17 +3,20 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from tandem.files import next_data
 from tandem.observe.series.live import LiveSeries
 from tandem.observe.watch.hosts import HELD_SAMPLES
 from tandem.observe.watch.standing import state_of
 from tandem.observe.watch.state import WatchState
-from tandem.runlog.layout import RunLayout
+from tandem.runlog.layout import RunLayout, open_log
 from tandem.runlog.record import Record, from_line
 
 __all__ = ["open_run"]
 
 END_BYTES = 2 << 20
 """Of the logs that are read from their end."""
+_MOST_SEARCHED = 1 << 30
+_LONGEST_LINE = 1 << 24
 _STEP = b'"event":"StepFinished"'
 _DESCRIBED = b'"event":"HostDescribed"'
 
@@ -58,7 +61,7 @@ def _records(lines: list[bytes]) -> Iterator[Record]:
 def _read_end(path: Path) -> tuple[int, list[bytes]]:
     """The last whole lines of a file, and the byte behind them."""
     try:
-        file = path.open("rb")
+        file = open_log(path)
     except FileNotFoundError:
         return 0, []
     with file:
@@ -74,14 +77,20 @@ def _read_end(path: Path) -> tuple[int, list[bytes]]:
 def _find_last(path: Path, mark: bytes) -> list[bytes]:
     """The last line with this mark, if there is one; searched for from the end."""
     found: list[bytes] = []
-    with path.open("rb") as file:
+    with open_log(path) as file:
         stop, later = file.seek(0, 2), b""
-        while stop > 0 and not found:
+        # In most of a huge empty file nothing is looked for.
+        least = max(0, stop - _MOST_SEARCHED)
+        while stop > least and not found:
             start = max(0, stop - END_BYTES)
+            if next_data(file, start) >= stop:
+                stop, later = start, b""
+                continue
             file.seek(start)
             # A line that lies across two blocks is whole in one of them and what follows.
             data = file.read(stop - start) + later
             lines = data.splitlines(keepends=True)
             found = [line for line in lines[1 if start else 0 :] if mark in line][-1:] if mark in data else []
-            stop, later = start, lines[0] if lines else b""
+            # What is longer than any line is none, and is not carried on from block to block.
+            stop, later = start, lines[0] if lines and len(lines[0]) <= _LONGEST_LINE else b""
     return found

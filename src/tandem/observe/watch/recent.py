@@ -86,7 +86,9 @@ class Recent:
         totals: dict[str, float] = {}
         for step in self._steps:
             for name, seconds in step.phases.items():
-                totals[name] = totals.get(name, 0.0) + seconds
+                # Nothing else is a part of a whole, or can be drawn as one.
+                if 0 <= seconds < math.inf:
+                    totals[name] = totals.get(name, 0.0) + seconds
         whole = sum(totals.values())
         return {name: share(seconds, whole) for name, seconds in totals.items()}
 

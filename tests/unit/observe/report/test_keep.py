@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from tests.unit.observe.story import Teller, training, write_log
 
+from tandem.errors import TandemError
+from tandem.observe.report.files import write_files
+from tandem.observe.report.gather import read_report
 from tandem.observe.report.keep import EVERY_S, FIRST_S, Keeper, keep, start_keeper
 
 
@@ -104,3 +107,13 @@ def test_a_success_takes_back_what_was_said_of_a_failure(tmp_path: Path) -> None
     keep(tmp_path, wait=wait, write=write)
     assert notes == [False, True]
     assert not (tmp_path / "report" / "keeper.txt").exists()
+
+
+def test_a_report_is_not_written_through_a_linked_folder(run: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (run / "report").symlink_to(elsewhere)
+    with pytest.raises(TandemError, match="report is a link"):
+        write_files(read_report(run), run)
+    keep(run, wait=lambda _seconds: True, write=lambda run: write_files(read_report(run), run))
+    assert not any(elsewhere.iterdir())

@@ -80,3 +80,18 @@ def test_an_unfinished_line_is_not_behind_until_it_grows(tmp_path: Path) -> None
 
 def test_a_file_that_is_gone_has_nothing_new(tmp_path: Path) -> None:
     assert read(Tail(tmp_path / "a")) == (b"", 0)
+
+
+@pytest.mark.parametrize("at_most_bytes", [None, 1, 1000])
+def test_a_hole_costs_nothing_and_is_one_lost_line(tmp_path: Path, at_most_bytes: int | None) -> None:
+    path = tmp_path / "a"
+    with path.open("wb") as file:
+        file.write(b"one\n")
+        file.seek(1 << 40)
+        file.write(b"torn\ntwo\n")
+        file.truncate(1 << 41)
+    tail, held, lost = Tail(path), b"", 0
+    while tail.behind_bytes(path.stat().st_size):
+        more, long = read(tail, size=1 << 20, at_most_bytes=at_most_bytes)
+        held, lost = held + more, lost + long
+    assert (held, lost) == (b"one\ntwo\n", 2)

@@ -172,3 +172,14 @@ def test_a_folder_that_cannot_be_made_is_told_of_and_never_raised(tmp_path: Path
     sink.apply(Teller().step(1))
     sink.close()
     assert "no longer written" in sink.failure
+
+
+def test_nothing_is_written_through_a_linked_folder(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "tensorboard").symlink_to("elsewhere")
+    sink = TensorBoardSink(tmp_path / "tensorboard")
+    for record in training(Teller(), steps=3):
+        sink.apply(record)
+    sink.close()
+    assert "is a link" in sink.failure
+    assert not any((tmp_path / "elsewhere").iterdir())
