@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from tandem.observe.confidence import Confidence, Grounds, confidence_of
+
 __all__ = ["Confidence", "Evidence", "Finding", "Question", "Verdict"]
 
 Verdict: TypeAlias = Literal["yes", "no", "partly", "measured", "cannot tell"]
 """`measured` answers a question that asks for a value, not for a yes."""
-
-Confidence: TypeAlias = Literal["high", "medium", "low", "none"]
-"""`none` goes with `cannot tell`, and only with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +54,8 @@ class Finding:
     """What the question means, in plain words: the definition that the answer goes by."""
     section: str = ""
     """Name of the section of docs/verdicts.md about it, as `tandem.observe.verdicts.sections` has it."""
+    grounds: Grounds | None = None
+    """What the confidence was computed from; None with `cannot tell`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +77,7 @@ class Question:
     def answer(
         self,
         verdict: Verdict,
-        confidence: Confidence,
+        grounds: "Grounds | Confidence",
         answer: str,
         *,
         evidence: tuple[Evidence, ...] = (),
@@ -85,13 +86,13 @@ class Question:
         figure: str | None = None,
         would_change: str = "",
     ) -> Finding:
-        """The question, answered."""
+        """The question, answered; the confidence follows from the grounds."""
         return Finding(
             number=self.number,
             key=self.key,
             question=self.question,
             verdict=verdict,
-            confidence=confidence,
+            confidence=confidence_of(grounds) if isinstance(grounds, Grounds) else grounds,
             answer=answer,
             evidence=evidence,
             advice=advice,
@@ -100,6 +101,7 @@ class Question:
             figure=self.figure if figure is None else figure,
             about=self.about,
             section=self.key,
+            grounds=grounds if isinstance(grounds, Grounds) else None,
         )
 
     def cannot_tell(
