@@ -54,7 +54,7 @@ class Grounds:
 
 def confidence_of(grounds: Grounds) -> Confidence:
     """The confidence that the grounds allow; `none` means that nothing can be said."""
-    limits = (
+    limits: tuple[Confidence, ...] = (
         _graded(grounds.chance, SURE, LIKELY, RATHER),
         "high" if grounds.kind in {Kind.MEASURED, Kind.BOUND} else "low",
         _graded(grounds.coverage, NEARLY_ALL, MOST, 0.0),
