@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tandem.observe.exchange import host_count
+from tandem.observe.confidence import Grounds
 from tandem.observe.finding import Evidence, Finding, Question
 from tandem.observe.numbers import count, duration, percent
 from tandem.observe.series.columns import Series
 from tandem.observe.spent import Spent, spend
 from tandem.observe.statistics import Estimate
 from tandem.observe.steady import steady_steps, steps_behind
+from tandem.observe.stretches import host_count
 from tandem.observe.verdicts.imported_duration import last_word, tell_time
 
 __all__ = ["QUESTION", "judge", "judge_duration"]
@@ -77,10 +78,9 @@ def judge_duration(series: Series, *, now_ns: int, price_per_host_hour: float | 
     )
     text = f"{duration(series.end_s)} {_span(series, is_live=is_live)}"
     text += f": {_split(spent, series.end_s)}. {_state(series, left, is_live=is_live)}"
-    sound = series.damaged == 0 and series.dropped == 0 and abs(spent.rest_s) <= UNEXPLAINED * series.end_s
     return QUESTION.answer(
         "measured",
-        "high" if sound and series.imported is None else "medium",
+        _grounds(series, spent),
         text,
         evidence=(
             *_of_parts(spent, series.end_s),
@@ -91,6 +91,19 @@ def judge_duration(series: Series, *, now_ns: int, price_per_host_hour: float | 
         if price_per_host_hour is not None
         else ("the price of a host for an hour (telemetry.price_per_host_hour): no cost is given",),
         advice=_advice(spent, series.end_s),
+    )
+
+
+def _grounds(series: Series, spent: Spent) -> Grounds:
+    """The times of a log are facts, as far as it is whole and its parts explain them."""
+    lacks = (
+        (series.damaged > 0, "lines that could not be read"),
+        (series.dropped > 0, "events that the writers could not keep"),
+        (series.imported is not None, "what came before the first time in the files and after the last"),
+    )
+    return Grounds(
+        coverage=max(0.0, 1.0 - abs(spent.rest_s) / series.end_s) if series.end_s else 1.0,
+        lacks=tuple(name for is_lacking, name in lacks if is_lacking),
     )
 
 
@@ -108,7 +121,7 @@ def _of_imported(series: Series) -> Finding:
         return QUESTION.cannot_tell(text, missing=(CLOCK,))
     return QUESTION.answer(
         "measured",
-        told.confidence,
+        told.grounds,
         f"{told.answer}{_unfinished(series)}",
         evidence=(*told.evidence, *_of_hours(series, told.whole_s, None, what="This time")),
         missing=(CLOCK,),

@@ -36,6 +36,10 @@ QUESTION = Question(
 
 def exposed_evidence(exposure: Exposure) -> tuple[Evidence, ...]:
     """What the exchange costs, and what else is waited for."""
+    return (*_cost_evidence(exposure), *_wait_evidence(exposure))
+
+
+def _cost_evidence(exposure: Exposure) -> tuple[Evidence, ...]:
     known = (
         f"the wait, and what {exposure.probes} probes show it slows the computing beside it: (step with exchange) − "
         "(step without), each of the slowest rank"
@@ -70,11 +74,23 @@ def exposed_evidence(exposure: Exposure) -> tuple[Evidence, ...]:
             "nobody",
             figure="exchange",
         ),
+    )
+
+
+def _wait_evidence(exposure: Exposure) -> tuple[Evidence, ...]:
+    return (
         Evidence(
             name="wait for the slowest rank",
             value=exposure.straggler_s,
             unit="s",
             definition="mean over ranks of what they waited beyond that; a faster network would not shorten it",
+            figure="anatomy",
+        ),
+        Evidence(
+            name="standstill",
+            value=exposure.stalled_s,
+            unit="s",
+            definition="mean over ranks of what forward and backward took beyond twice their usual time",
             figure="anatomy",
         ),
         Evidence(

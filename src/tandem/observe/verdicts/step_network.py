@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
+from tandem.observe.confidence import Grounds
 from tandem.observe.exchange import Exposure, measure_exchange
-from tandem.observe.finding import Confidence, Evidence, Finding, Question
+from tandem.observe.finding import Evidence, Finding, Question
 from tandem.observe.numbers import percent
 from tandem.observe.ring import Traffic, gradient_bytes, link_capacity, ring_bytes, traffic_per_step
 from tandem.observe.series.columns import Series
@@ -44,7 +45,7 @@ def judge(series: Series) -> Finding:
         return QUESTION.cannot_tell(text, missing=("phases of steps",))
     if exposure.ranks == 1:
         text = f"One rank exchanges nothing: all of the {seconds(exposure.step_s)} a step are its own."
-        return QUESTION.answer("measured", "high", text, evidence=_parts(exposure), figure="anatomy")
+        return QUESTION.answer("measured", Grounds(), text, evidence=_parts(exposure), figure="anatomy")
     return _measured(series, exposure)
 
 
@@ -57,7 +58,6 @@ def _measured(series: Series, exposure: Exposure) -> Finding:
         (exposure.hosts != 1 and not traffic, "samples of the interfaces"),
     )
     missing = tuple(name for lacking, name in lacks if lacking)
-    confidence: Confidence = "low" if not exposure.split.is_complete else ("medium" if missing else "high")
     sentences = (
         _lead(exposure, needed),
         _carried(traffic, needed=needed, step_s=exposure.step_s),
@@ -65,7 +65,12 @@ def _measured(series: Series, exposure: Exposure) -> Finding:
     )
     return QUESTION.answer(
         "measured",
-        confidence,
+        Grounds(
+            chance=1.0 if exposure.split.is_complete else 0.5,
+            kind=exposure.kind,
+            coverage=exposure.coverage,
+            lacks=missing,
+        ),
         " ".join(text for text in sentences if text),
         evidence=(*_parts(exposure), *_byte_evidence(series, needed=needed, traffic=traffic)),
         missing=missing,
@@ -178,10 +183,11 @@ def _byte_evidence(series: Series, *, needed: float, traffic: tuple[Traffic, ...
 def _imported(told: ToldLink) -> Finding:
     if told.ranks == 1:
         text = "One GPU exchanges nothing over a network."
-        return QUESTION.answer("measured", "medium", text, figure="anatomy")
+        return QUESTION.answer("measured", Grounds(lacks=("phases of steps",)), text, figure="anatomy")
     if told.hosts == 1:
         text = f"All {told.ranks or 'its'} GPUs were in one host: their exchange crossed no network."
-        return QUESTION.answer("measured", "medium", text, missing=("phases of steps",))
+        lacks = ("phases of steps",)
+        return QUESTION.answer("measured", Grounds(lacks=lacks), text, missing=lacks)
     if not told.fp32_bytes or math.isnan(told.step_s):
         text = "Cannot tell: the files lack the number of GPUs, of parameters, or the time of a step."
         return QUESTION.cannot_tell(text, missing=("bytes a step", "phases of steps"))
@@ -191,7 +197,7 @@ def _imported(told: ToldLink) -> Finding:
         text, carried = _told_seen(told), (_seen_evidence(told),)
     return QUESTION.answer(
         "measured" if is_seen else "cannot tell",
-        "medium" if is_seen else "none",
+        Grounds(lacks=("phases of steps",)),
         text,
         evidence=(
             Evidence(
