@@ -13,6 +13,7 @@ from tandem.observe.ring import (
     WhatIf,
     gradient_bytes,
     link_capacity,
+    ordered_link,
     ring_bytes,
     traffic_per_step,
     what_if,
@@ -27,6 +28,7 @@ from tandem.observe.verdicts.network_evidence import (
     YES,
     byte_evidence,
     exposed_evidence,
+    ordered_evidence,
     other_evidence,
 )
 from tandem.observe.verdicts.words import byte_rate, megabytes_of, seconds
@@ -71,12 +73,12 @@ def _rank_count(series: Series) -> int:
 
 def _judge(series: Series, exposure: Exposure) -> Finding:
     needed = ring_bytes(gradient_bytes(series), exposure.ranks)
-    capacity = link_capacity(series) if exposure.hosts != 1 else None
+    traffic = traffic_per_step(series) if exposure.hosts != 1 else ()
+    capacity = link_capacity(series, traffic) if exposure.hosts != 1 else None
     transfer_s = needed / capacity.bytes_per_s if capacity is not None and needed else math.nan
     other = what_if(exposure, transfer_s=transfer_s)
     decision = judge_exposure(exposure)
     words = _Words(exposure, other=other, needed=needed, transfer_s=transfer_s, capacity=capacity)
-    traffic = traffic_per_step(series) if exposure.hosts != 1 else ()
     verdict = as_verdict(decision.answer)
     return QUESTION.answer(
         verdict,
@@ -86,6 +88,7 @@ def _judge(series: Series, exposure: Exposure) -> Finding:
             *exposed_evidence(exposure),
             *other_evidence(other, exposure),
             *byte_evidence(needed, traffic=traffic, capacity=capacity, step_s=exposure.step_s),
+            *ordered_evidence(ordered_link(series) if exposure.hosts != 1 else math.nan),
         ),
         advice=words.advice(verdict),
         missing=_missing(series, exposure, traffic=traffic),
@@ -244,7 +247,10 @@ class _Words:
             f"{byte_rate(self._capacity.bytes_per_s)}, {self._capacity.origin}"
         )
         if self._exposure.wait_s > SLOWER * self._transfer_s and self._is_notable(self._exposure.wait_s):
-            return f"{text}: less than was waited, so something else slows the exchange too, such as other traffic."
+            return (
+                f"{text}: less than was waited, so the link was slower than that, or something else slows the exchange "
+                f"too, such as other traffic."
+            )
         return f"{text}."
 
     def _instead(self) -> str:

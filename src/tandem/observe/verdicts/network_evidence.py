@@ -1,5 +1,7 @@
 """The question about the network and what its answer rests on: exposed time, other networks, bytes on the links."""
 
+import math
+
 from tandem.observe.exchange import Exposure
 from tandem.observe.finding import Evidence, Question
 from tandem.observe.ring import Capacity, Traffic, WhatIf
@@ -13,6 +15,7 @@ __all__ = [
     "carried_evidence",
     "exposed_evidence",
     "link_evidence",
+    "ordered_evidence",
     "other_evidence",
 ]
 
@@ -180,6 +183,16 @@ def link_evidence(capacity: Capacity) -> Evidence:
         unit="bytes/s",
         definition=f"one direction, {capacity.origin}",
     )
+
+
+def ordered_evidence(bytes_per_s: float) -> tuple[Evidence, ...]:
+    """Speed that the slowest interface claims, where one does."""
+    if math.isnan(bytes_per_s):
+        return ()
+    definition = (
+        "as the interface agreed with the switch, one direction: ordered, not measured; nothing rests on it"
+    )
+    return (Evidence(name="link, nominal", value=bytes_per_s, unit="bytes/s", definition=definition),)
 
 
 def carried_evidence(traffic: Traffic, *, figure: str) -> list[Evidence]:

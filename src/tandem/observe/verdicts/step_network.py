@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tandem.observe.confidence import Grounds
 from tandem.observe.exchange import Exposure, measure_exchange
@@ -31,6 +32,8 @@ BLOCKS = 40
 FEWEST_BLOCKS = 8
 STEADY = 0.02
 """Steps whose blocks differ by less, against their mean, teach nothing about what makes them longer."""
+LONG = 2.0
+"""Medians from which a step is said to have taken long."""
 APART = 0.15
 """Measured bytes that differ from the predicted ones by more are remarked on."""
 
@@ -120,11 +123,25 @@ def _variation(exposure: Exposure) -> str:
     if len(whole) < FEWEST_BLOCKS or len(split.step) < FEWEST_BLOCKS * 2:
         return ""
     if spread < STEADY:
-        return "The same bytes cross in every step and it hardly varies over the run, which teaches nothing more."
+        return _rare(split.step_s) or (
+            "The same bytes cross in every step and it hardly varies over the run, which teaches nothing more."
+        )
     together = 0.0 if np.std(wait) == 0 else float(np.corrcoef(whole, wait)[0, 1])
     return (
         f"Over the run the step varies by {percent(spread)}; {percent(max(0.0, together) ** 2)} of that goes with the "
         f"wait for the exchange, whose bytes stay the same."
+    )
+
+
+def _rare(step_s: NDArray[np.float64]) -> str:
+    """What steps that take far longer than others come to; empty where that is little."""
+    slow = step_s > LONG * np.median(step_s)
+    share = float(step_s[slow].sum() / step_s.sum())
+    if share < STEADY:
+        return ""
+    return (
+        f"The same bytes cross in every step; {percent(float(slow.mean()))} of the steps take over {LONG:g} medians, "
+        f"and {percent(share)} of the time."
     )
 
 
@@ -174,7 +191,7 @@ def _byte_evidence(series: Series, *, needed: float, traffic: tuple[Traffic, ...
     ]
     for each in traffic:
         found += carried_evidence(each, figure="step_bytes")
-    capacity = link_capacity(series) if traffic else None
+    capacity = link_capacity(series, traffic) if traffic else None
     if capacity is not None:
         found.append(link_evidence(capacity))
     return tuple(found)
