@@ -60,6 +60,8 @@ class Grounds:
     """Share of the run's training time that the evidence speaks for, 0 to 1."""
     lacks: tuple[str, ...] = ()
     """Measurements that the question needs and the log does not have."""
+    contradicted: tuple[str, ...] = ()
+    """What else in the same report cannot hold beside the answer."""
 
 
 def confidence_of(grounds: Grounds) -> Confidence:
@@ -90,6 +92,7 @@ def _limits(grounds: Grounds) -> tuple[tuple[Confidence, str], ...]:
             f"the evidence speaks for {100 * grounds.coverage:.0f} % of the training time",
         ),
         ("medium" if grounds.lacks else "high", f"not measured: {', '.join(grounds.lacks)}"),
+        ("low" if grounds.contradicted else "high", "; ".join(grounds.contradicted)),
     )
 
 

@@ -204,7 +204,11 @@ def _straggler(exposure: Exposure) -> str:
 def _time_evidence(exposure: Exposure) -> tuple[Evidence, ...]:
     rows = (
         ("computing", exposure.busy_s, "forward, backward (less what the exchange slows them) and optimiser"),
-        ("waiting for the exchange", exposure.network_s, "the network's part; on one host the memory's"),
+        (
+            "waiting for the exchange",
+            exposure.network_s + exposure.inner_s,
+            "the network's part; on one host the memory's",
+        ),
         ("waiting for the slowest rank", exposure.straggler_s, "what ranks wait beyond that"),
         ("waiting for data", exposure.data_s, "no batch was there"),
         ("standstill", exposure.stalled_s, "forward and backward beyond twice a rank's usual time"),

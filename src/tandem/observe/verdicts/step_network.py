@@ -152,8 +152,10 @@ def _parts(exposure: Exposure) -> tuple[Evidence, ...]:
     rows = (
         ("computing", exposure.compute_s, "forward and backward, less what the exchange slows them"),
         ("exchange", exposure.network_s, exchange),
+        ("exchange on one host", exposure.inner_s, "the same, in the part of the run that was on one host"),
         ("waiting for the slowest rank", exposure.straggler_s, "what ranks wait beyond the least wait"),
         ("waiting for data", exposure.data_s, "no batch was there"),
+        ("standstill", exposure.stalled_s, "forward and backward beyond twice a rank's usual time"),
         ("optimiser", exposure.optimizer_s, "new weights"),
         ("rest", exposure.other_s, "what has no name"),
     )
