@@ -3,10 +3,13 @@ from typing import TypeAlias
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.unit.observe.verdicts.exchange_story import carried, exchanged, imported, link, starved
 
 from tandem.observe.series.columns import Series
+from tandem.observe.verdicts.gpus import judge as judge_gpus
 from tandem.observe.verdicts.network import judge
 
 Rows: TypeAlias = NDArray[np.float32]
@@ -105,6 +108,86 @@ def test_readers_close_behind_bound_what_a_faster_network_saves_but_not_for_sure
 
     assert (found.verdict, found.confidence) == (verdict, "low")
     assert says in found.answer
+
+
+THROUGHOUT = (20, 60, *range(180, 800, 100))
+ORDER = ("none", "low", "medium", "high")
+
+
+def _stalling(series: Series, *, phase: str, rank: int | None, every: int, stall_s: float) -> Series:
+    """Now and then the exchange, or what one rank does before it, takes much longer."""
+    phases = {name: column.copy() for name, column in series.ranks.phases.items()}
+    stalls = slice(50, None, every)
+    if rank is None:
+        phases[phase][:, stalls] += stall_s
+    else:
+        phases[phase][rank, stalls] += stall_s
+        phases["exchange"][np.arange(2) != rank, stalls] += stall_s
+    duration_s = series.steps.duration_s.copy()
+    duration_s[stalls] += stall_s
+    return replace(
+        series,
+        ranks=replace(series.ranks, phases=phases),
+        steps=replace(series.steps, duration_s=duration_s),
+    )
+
+
+@pytest.mark.parametrize("every", [7, 40, 130, 390])
+@pytest.mark.parametrize(("phase", "rank"), [("exchange", None), ("backward", 1), ("data", 0)])
+def test_stalls_of_any_length_count_by_their_time_and_no_answer_jumps_from_sure_to_sure(
+    phase: str, rank: int | None, every: int
+) -> None:
+    series = exchanged(network_s=0.02, steps=800, probed=THROUGHOUT, peak=9e12)
+    assert judge(series).confidence == judge_gpus(series).confidence == "high"
+    before = {"network": "no", "gpus": "yes"}
+    for stall_s in np.geomspace(0.05, 500, 60):
+        stalled = _stalling(series, phase=phase, rank=rank, every=every, stall_s=float(stall_s))
+        for key, found in (("network", judge(stalled)), ("gpus", judge_gpus(stalled))):
+            if found.confidence in {"high", "medium"}:
+                assert before[key] in {found.verdict, "unsure"}
+                before[key] = found.verdict
+            else:
+                before[key] = "unsure"
+    assert before["gpus"] in {"no", "unsure"}
+    assert before["network"] in ({"yes", "unsure"} if rank is None else {"no", "unsure"})
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    network_s=st.sampled_from([0.02, 0.15, 0.3, 0.6]),
+    slowing_s=st.sampled_from([0.0, 0.1]),
+    gone_from=st.integers(0, 400),
+    probes=st.integers(0, 6),
+    rank=st.integers(0, 1),
+)
+def test_less_evidence_never_makes_an_answer_surer(
+    network_s: float, slowing_s: float, gone_from: int, probes: int, rank: int
+) -> None:
+    kept = (20, 60, *range(180, 400, 60))[:probes]
+    whole = exchanged(network_s=network_s, slowing_s=slowing_s, probed=(20, 60, *range(180, 400, 60)))
+    fewer = exchanged(network_s=network_s, slowing_s=slowing_s, probed=kept)
+    phases = {name: column.copy() for name, column in whole.ranks.phases.items()}
+    for column in phases.values():
+        column[rank, gone_from:] = np.nan
+    torn = replace(whole, ranks=replace(whole.ranks, phases=phases))
+
+    for judged in (judge, judge_gpus):
+        sure = judged(whole)
+        for less in (judged(fewer), judged(torn)):
+            if less.verdict != sure.verdict:
+                assert less.confidence in {"none", "low"}
+            assert ORDER.index(less.confidence) <= ORDER.index(sure.confidence) or less.confidence == "low"
+
+
+def test_probes_of_the_first_part_are_no_proof_for_a_link_that_slows_later() -> None:
+    early, late = exchanged(network_s=0.02, steps=800), exchanged(network_s=0.3, steps=800)
+    phases = {
+        name: np.where(np.arange(800) < 400, column, late.ranks.phases[name])
+        for name, column in early.ranks.phases.items()
+    }
+    found = judge(replace(early, ranks=replace(early.ranks, phases=phases)))
+
+    assert found.confidence in {"low", "none"}
 
 
 def _read_ahead(computing: Rows, *, batch_s: Rows, network_s: Rows, ahead: int) -> tuple[Rows, Rows]:
