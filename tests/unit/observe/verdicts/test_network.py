@@ -132,7 +132,7 @@ def _stalling(series: Series, *, phase: str, rank: int | None, every: int, stall
     )
 
 
-@pytest.mark.parametrize("every", [7, 40, 130, 390])
+@pytest.mark.parametrize("every", [7, 390])
 @pytest.mark.parametrize(("phase", "rank"), [("exchange", None), ("backward", 1), ("data", 0)])
 def test_stalls_of_any_length_count_by_their_time_and_no_answer_jumps_from_sure_to_sure(
     phase: str, rank: int | None, every: int
@@ -140,7 +140,7 @@ def test_stalls_of_any_length_count_by_their_time_and_no_answer_jumps_from_sure_
     series = exchanged(network_s=0.02, steps=800, probed=THROUGHOUT, peak=9e12)
     assert judge(series).confidence == judge_gpus(series).confidence == "high"
     before = {"network": "no", "gpus": "yes"}
-    for stall_s in np.geomspace(0.05, 500, 60):
+    for stall_s in np.geomspace(0.05, 500, 150):
         stalled = _stalling(series, phase=phase, rank=rank, every=every, stall_s=float(stall_s))
         for key, found in (("network", judge(stalled)), ("gpus", judge_gpus(stalled))):
             if found.confidence in {"high", "medium"}:
