@@ -103,11 +103,16 @@ def _pairs(probes: Probes, split: StepSplit) -> _Pairs:
     np.maximum.at(together, place, probes.synchronised_s)
     np.maximum.at(alone, place, probes.unsynchronised_s)
     np.minimum.at(wait, place, probes.exchange_s)
-    np.add.at(own, place, probes.synchronised_s - probes.exchange_s - probes.unsynchronised_s)
+    computing = probes.synchronised_s - probes.exchange_s
+    slowest = np.full(len(steps), -np.inf)
+    np.maximum.at(slowest, place, computing)
+    np.add.at(own, place, computing - probes.unsynchronised_s)
     extra = together - alone - wait
     row = np.minimum(np.searchsorted(split.step, steps), len(split.step) - 1)
     world = split.world[row]
-    kept = (count >= world) & (world > 1) & np.isfinite(extra)
+    # A step that something held up while it computed is not like others, nor like the same one done again.
+    is_like_others = slowest <= ALIKE * usual(split.slowest_s)[row]
+    kept = (count >= world) & (world > 1) & np.isfinite(extra) & is_like_others
     return _Pairs(step=steps[kept], row=row[kept], extra_s=extra[kept], own_s=own[kept] / count[kept])
 
 

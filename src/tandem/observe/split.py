@@ -35,6 +35,8 @@ class StepSplit:
     data_s: Numbers
     compute_s: Numbers
     """Forward and backward, without standstills."""
+    slowest_s: Numbers
+    """Forward and backward of the rank that took longest, standstills included."""
     stalled_s: Numbers
     """What forward and backward took beyond twice a rank's usual time: something held it up."""
     network_s: Numbers
@@ -115,13 +117,15 @@ def _split(
     network = np.take_along_axis(exchange, last[None], axis=0)[0].astype(np.float64)
     network[alone] = 0.0
     data = np.nan_to_num(ranks.phases["data"][:, chosen]) * rows
-    stalled = _standstills(ranks, rows, chosen) / count
+    stalled, slowest = _standstills(ranks, rows, chosen)
+    stalled /= count
     step_s = np.sum(list(mean.values()), axis=0)
     return StepSplit(
         step=steps[chosen],
         step_s=step_s,
         data_s=mean["data"],
         compute_s=mean["forward"] + mean["backward"] - stalled,
+        slowest_s=slowest,
         stalled_s=stalled,
         network_s=network,
         straggler_s=np.where(alone, 0.0, np.maximum(0.0, mean["exchange"] - network)),
@@ -138,16 +142,17 @@ def _split(
     )
 
 
-def _standstills(ranks: RankSteps, rows: Flags, chosen: Flags) -> Numbers:
-    """Seconds of each step that computing took beyond twice a rank's usual time, over all ranks."""
-    total = np.zeros(rows.shape[1])
+def _standstills(ranks: RankSteps, rows: Flags, chosen: Flags) -> tuple[Numbers, Numbers]:
+    """Seconds of each step that computing took beyond twice a rank's usual time, over all ranks; and at most."""
+    total, slowest = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
     for rank, is_known in enumerate(rows):
         if not is_known.any():
             continue
         spent = ranks.phases["forward"][rank, chosen] + ranks.phases["backward"][rank, chosen]
         spent = np.where(is_known, spent, np.median(spent[is_known]))
         total += np.maximum(0.0, spent - STANDSTILL * usual(spent)) * is_known
-    return total
+        np.maximum(slowest, spent * is_known, out=slowest)
+    return total, slowest
 
 
 def usual(values: NDArray[np.floating]) -> Numbers:

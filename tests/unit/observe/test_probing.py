@@ -69,6 +69,19 @@ def test_a_step_that_computes_for_much_longer_than_others_is_not_like_the_probed
     assert slowing.is_covered[600]
 
 
+def test_a_probe_whose_step_was_held_up_says_nothing() -> None:
+    held_up = build_probes((500, 0, 21.1, 1.0, 20.1), (500, 1, 21.1, 1.0, 0.1))
+    quiet = probed(400, 600)
+    both = Probes(
+        **{name: np.concatenate([getattr(quiet, name), getattr(held_up, name)]) for name in Probes.__slots__}
+    )
+
+    slowing = measured(exchanged(steps=2000), both)
+
+    assert slowing.probes == 2
+    assert slowing.most_s[:500] == pytest.approx(SLOWED_S)
+
+
 def test_without_probes_nothing_is_covered() -> None:
     slowing = measured(exchanged(probed=False), build_probes())
 
