@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tandem.observe.confidence import Kind
 from tandem.observe.probing import Slowing, slowing_of
+from tandem.observe.reader_pace import OFTEN
 from tandem.observe.series.columns import Series
 from tandem.observe.split import StepSplit, split_steps
 
@@ -89,6 +90,13 @@ class Exposure:
     def least_saved_s(self) -> float:
         """The same, if readers that were seen late work ahead and are as slow as those waits make them."""
         return min(self.network_s, max(0.0, self.step_s - self.split.reader.batch_s))
+
+    @property
+    def late_data_s(self) -> float:
+        """Waiting for data and for ranks whose data come late, where that is often: a faster network may shift it."""
+        if self.split.reader.late < OFTEN:
+            return 0.0
+        return self.data_s + (self.straggler_s if self.is_data_late else 0.0)
 
     @property
     def is_data_late(self) -> bool:

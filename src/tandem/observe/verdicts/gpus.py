@@ -111,8 +111,13 @@ def _by_time(exposure: Exposure) -> Decision:
     kind = Kind.MEASURED
     if not exposure.probes and exposure.ranks > 1:
         kind = Kind.BOUND if is_proven else Kind.ASSUMED
-    lacks = () if exposure.probes or exposure.ranks == 1 else ("steps with and without exchange (probes)",)
-    return decide(SCALE, estimate, kind=kind, coverage=known, lacks=lacks)
+    with_stalls = SCALE.answer_of(exposure.share(exposure.busy_s + exposure.stalled_s))
+    lacks = (
+        (not exposure.probes and exposure.ranks > 1, "steps with and without exchange (probes)"),
+        (with_stalls != SCALE.answer_of(busy), "what held up computing in its longest steps"),
+    )
+    missing = tuple(name for is_lacking, name in lacks if is_lacking)
+    return decide(SCALE, estimate, kind=kind, coverage=known, lacks=missing)
 
 
 def _answer(exposure: Exposure, *, verdict: Verdict, worth: float, gauges: Gauges, device: str) -> str:

@@ -114,8 +114,9 @@ def judge_exposure(exposure: Exposure) -> Decision:
     if not exposure.split.is_complete and decision.answer != "no":
         # The least wait of the ranks that were logged is only an upper end: the others may have arrived later.
         return replace(decision, answer="cannot tell")
-    # Readers that are late now and then may be close behind, and set the pace as soon as the network is faster.
-    if decision.answer not in {"cannot tell", SCALE.answer_of(exposure.share(exposure.least_saved_s))}:
+    # Readers that are late often, or close behind, may set the pace as soon as the network is faster.
+    least_s = min(exposure.least_saved_s, exposure.network_s - exposure.late_data_s)
+    if decision.answer not in {"cannot tell", SCALE.answer_of(exposure.share(least_s))}:
         return replace(
             decision, grounds=replace(decision.grounds, chance=min(decision.grounds.chance, RATHER))
         )
