@@ -201,6 +201,8 @@ def _straggler(exposure: Exposure) -> str:
     rank = int(waited.argmax())
     share = float(waited[rank] / max(waited.sum(), 1e-12))
     if share < 0.5 or exposure.ranks < 2:
+        if exposure.is_data_late:
+            return "Ranks wait for those whose data come late: see to the disk and the loader's processes on each host."
         return "Ranks wait for one another, now for this one, now for that: batches of more equal cost would help."
     cause = "its data come late" if exposure.is_data_late else "it is slower"
     return f"{percent(share)} of that time is waiting for rank {rank} ({cause}): see what else its host does."

@@ -166,6 +166,7 @@ def _parts(exposure: Exposure) -> tuple[Evidence, ...]:
         definition=f"mean of {len(exposure.split.step):,} steady steps, {exposure.ranks} ranks: the sum of its parts",
         figure="anatomy",
     )
+    known = [row for row in rows if row[1] or row[0] != "exchange on one host"]
     parts = tuple(
         Evidence(
             name=name,
@@ -176,7 +177,7 @@ def _parts(exposure: Exposure) -> tuple[Evidence, ...]:
             definition=f"a step, mean over ranks: {meaning}",
             figure="anatomy",
         )
-        for name, value, meaning in rows
+        for name, value, meaning in known
     )
     return (whole, *parts)
 
