@@ -147,11 +147,11 @@ class Mesh:
             try:
                 connection, _ = server.accept()
             except OSError:
-                if self._closed.is_set():
-                    return
-                time.sleep(_RETRY_S)  # too many open files: some will be closed
+                if not self._closed.is_set():
+                    time.sleep(_RETRY_S)  # too many open files: some will be closed
                 continue
             self._in_thread(self._take_safely, take, connection)
+        self._drop(server)
 
     def _take_safely(self, take: Callable[[socket.socket], None], connection: socket.socket) -> None:
         self._keep(connection)
