@@ -37,6 +37,32 @@ def test_noise_on_the_port_harms_nothing(port: int) -> None:
     assert try_port("127.0.0.1", port, TOKEN) == "open"
 
 
+def test_it_listens_at_one_address_alone() -> None:
+    listener = Listener(TOKEN, address="127.0.0.2")
+    number = listener.open(0)
+    assert number is not None
+    assert try_port("127.0.0.2", number, TOKEN) == "open"
+    assert try_port("127.0.0.1", number, TOKEN) == "refused"
+    listener.close()
+
+
+def test_strangers_take_a_bounded_number_of_threads_and_none_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(listener_module, "_MOST_AT_ONCE", 2)
+    monkeypatch.setattr(listener_module, "_TOKEN_S", 0.2)
+    listener = Listener(TOKEN, address="127.0.0.1")
+    number = listener.open(0)
+    silent = [socket.create_connection(("127.0.0.1", number), 30) for _ in range(20)]
+    # Most are turned away at once, and the others when they have shown nothing.
+    assert [connection.recv(1) for connection in silent] == [b""] * 20
+    for connection in silent:
+        connection.close()
+    assert number is not None
+    assert try_port("127.0.0.1", number, TOKEN) == "open"
+    listener.close()
+
+
 def test_a_port_where_nobody_listens_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         number = server.getsockname()[1]
