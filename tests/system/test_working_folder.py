@@ -90,11 +90,19 @@ def test_a_lab_runs_no_stranger(hostile: Path) -> None:
         tandem(hostile, "lab", "down", "--folder", "labs")
 
 
-def test_processes_that_read_a_long_log_run_no_stranger(hostile: Path) -> None:
-    # As if the run were long.
-    code = "from pathlib import Path; from tandem.observe.series import fold; fold._PLAIN_BYTES = 0; "
-    code += "fold.read_series(Path('run'))"
-    command = [sys.executable, "-P", "-c", code]
+LONG = """
+from pathlib import Path
+from tandem.observe.series import fold
+if __name__ == "__main__":
+    fold._PLAIN_BYTES = 0  # as if the run were long
+    fold.read_series(Path("run"))
+"""
+
+
+def test_processes_that_read_a_long_log_run_no_stranger(hostile: Path, tmp_path: Path) -> None:
+    # Started as the command is, by the path of a file: -P would reach the children by itself.
+    (tmp_path / "program.py").write_text(LONG)
+    command = [sys.executable, str(tmp_path / "program.py")]
     done = subprocess.run(
         command, cwd=hostile, env=environment(), capture_output=True, text=True, check=False
     )
