@@ -28,7 +28,7 @@ from tandem.launch.identity import fingerprint_of
 from tandem.launch.mesh import Mesh, Peer
 from tandem.launch.worker import end_with_parent
 from tandem.lock import BusyError, holding
-from tandem.parallel.meeting import MESH, STORE
+from tandem.parallel.key_values import MESH, STORE
 from tandem.parallel.route import address_of, interface_towards, is_wireguard
 from tandem.process import python_command
 

@@ -14,7 +14,7 @@ from tandem.launch import local_socket
 from tandem.launch.foreign_mesh import exchange, meeting, meeting_environment, warn_of_network
 from tandem.launch.identity import Identity
 from tandem.launch.mesh import Peer
-from tandem.parallel.meeting import MESH, STORE
+from tandem.parallel.key_values import MESH, STORE
 
 TWO_HOSTS = {"RANK": "0", "WORLD_SIZE": "3", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "192.0.2.1"}
 ONE_HOST = {**TWO_HOSTS, "WORLD_SIZE": "2", "MASTER_PORT": "29500"}

@@ -22,7 +22,7 @@ from tandem.launch.doctor.listening import describe_listeners
 from tandem.launch.doctor.machine import describe_machine, describe_nic
 from tandem.launch.doctor.sender import measure, try_port
 from tandem.launch.mesh import Mesh
-from tandem.parallel.meeting import MESH
+from tandem.parallel.key_values import MESH
 
 __all__ = ["main"]
 
