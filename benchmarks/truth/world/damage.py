@@ -1,0 +1,40 @@
+"""What is lost of a log after it was written, or while it was."""
+
+import numpy as np
+from benchmarks.truth.world.history import History
+
+__all__ = ["injected_damage", "spoil"]
+
+
+def spoil(history: History, rank: int | None, times: list[float], lines: list[bytes]) -> list[bytes]:
+    """The lines of one file as they are left; none where the file is missing altogether."""
+    evidence, seed = history.world.evidence, history.world.seed
+    if rank is None:
+        return lines
+    if rank in evidence.lost_ranks:
+        return []
+    for number, share in evidence.cut_ranks:
+        if number == rank:
+            lines = lines[: int(np.searchsorted(times, share * history.wall_s))]
+    if evidence.doubled is not None and evidence.doubled[0] == rank:
+        at = len(lines) // 3
+        block = lines[at : at + evidence.doubled[1]]
+        lines = [*lines[: at + len(block)], *block, *lines[at + len(block) :]]
+    rng = np.random.default_rng([seed, 5])
+    if rank == 0:
+        for at in _torn_places(history, len(lines), rng):
+            # The next writer ends the torn line before it goes on.
+            lines[at] = lines[at][: len(lines[at]) // 2] + b"\n"
+    if rank == history.world.starts[0].ranks - 1 and evidence.ends_inside_line and lines:
+        lines = [*lines[:-1], lines[-1][: len(lines[-1]) // 3]]
+    return lines
+
+
+def _torn_places(history: History, count: int, rng: np.random.Generator) -> list[int]:
+    torn = min(history.world.evidence.torn_lines, max(count // 20, 0))
+    return sorted(int(at) for at in rng.choice(np.arange(5, max(count, 6)), torn, replace=False)) if torn else []
+
+
+def injected_damage(history: History, count: int) -> int:
+    """How many lines of a first rank's log with so many lines were spoilt."""
+    return min(history.world.evidence.torn_lines, max(count // 20, 0))

@@ -1,0 +1,181 @@
+"""The truth about what was learnt, from the noise-free curves and their continuation."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from benchmarks.truth.world.history import History
+from benchmarks.truth.world.label import CANNOT_TELL, Label
+from benchmarks.truth.world.learning import curves, gain_spread, planned_rates
+from numpy.typing import NDArray
+
+__all__ = ["label_overfitting", "label_trained"]
+
+_BORDER_LOSS, _LEAST_LOSS, _BORDER_BLEU = 0.01, 0.005, 0.2
+_NEAR, _FAR = 0.7, 1.4
+_RISE = 0.01
+_NOTICED = 0.001
+"""Rise of the loss, as a share, below which there is none worth speaking of."""
+_FEWEST = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gain:
+    """What half as many steps again would bring, in units of the borders."""
+
+    loss: float
+    bleu: float
+    """nan where BLEU was not measured."""
+    share: float
+
+    @property
+    def verdicts(self) -> frozenset[str]:
+        """By the borders: loss and BLEU alike, or partly."""
+        sides = [_sides(self.loss)]
+        if np.isfinite(self.bleu):
+            sides.append(_sides(self.bleu))
+        accepted = {"partly"} if any(len(side) > 1 for side in sides) else set()
+        pairs = [(first, second) for first in sides[0] for second in sides[-1]]
+        return frozenset(accepted | {first if first == second else "partly" for first, second in pairs})
+
+
+def _sides(gain: float) -> frozenset[str]:
+    if gain < _NEAR:
+        return frozenset({"yes"})
+    return frozenset({"no"}) if gain > _FAR else frozenset({"yes", "no"})
+
+
+def label_trained(history: History) -> Label:
+    """Is it fully trained?"""
+    world, evaluated = history.world, _evaluated(history)
+    learning, training = world.learning, world.training
+    special = _special(history)
+    if special:
+        return Label(truth=f"no ({special})", accepted=frozenset({"no"}), suffices=True, reason=special)
+    gains = [_gain(history, rates) for rates in _continuations(history)]
+    accepted = frozenset[str]().union(*(gain.verdicts for gain in gains))
+    rise = _rise(history)
+    reason = ""
+    if len({gain.verdicts for gain in gains}) > 1:
+        reason = "the schedule ends here: frozen, or with a longer plan, it goes on differently"
+    if rise > _RISE / 2:
+        # Past its minimum it is trained by the loss, whatever BLEU does.
+        accepted |= {"yes"}
+    suffices, why = _allows_trained(history, gains, evaluated)
+    if rise > _RISE and len(evaluated) >= _FEWEST:
+        suffices = True
+    if not suffices:
+        accepted |= {CANNOT_TELL}
+    main = gains[-1]
+    truth = f"{'/'.join(sorted(main.verdicts))} (loss {main.share:.2%}, {main.loss:.2f} borders; BLEU {main.bleu:.2f} borders)"
+    del learning, training
+    return Label(truth=truth, accepted=accepted, suffices=suffices, reason=why or reason)
+
+
+def _special(history: History) -> str:
+    """What makes a run unfinished whatever its curve does."""
+    world = history.world
+    if world.learning.diverge_step:
+        return "it came apart"
+    if world.starts[-1].last_step < 0.95 * world.training.warmup:
+        return "still in warm-up"
+    if world.learning.shape == "plateau":
+        return "it only knows frequent pieces"
+    return ""
+
+
+def _evaluated(history: History) -> NDArray[np.int64]:
+    finite = [step for step, item in sorted(history.evaluations.items()) if np.isfinite(item.valid)]
+    return np.array(finite, np.int64)
+
+
+def _continuations(history: History) -> list[NDArray[np.float64]]:
+    """Learning rates to half as many steps again: by the plan as it is, and by one made longer where it ends."""
+    world, rates = history.world, history.curves.learning_rate
+    last, end = world.steps, -(-3 * world.steps // 2)
+    factor = world.training.deviation[1] if world.training.deviation else 1.0
+    plan = max(start.max_steps for start in world.starts if start.last_step == last)
+    ways = [plan] if plan >= end else [plan, end]
+    return [np.concatenate([rates, factor * planned_rates(world, most, last + 1, end)]) for most in ways]
+
+
+def _gain(history: History, rates: NDArray[np.float64]) -> _Gain:
+    world = history.world
+    curve, last = curves(world, rates), world.steps
+    now, then = curve.valid[last], curve.valid[-1]
+    bleu = (curve.bleu[-1] - curve.bleu[last]) / _BORDER_BLEU if world.evidence.sentences >= 30 else np.nan
+    border = max(_BORDER_LOSS * now, _LEAST_LOSS)
+    return _Gain(loss=float((now - then) / border), bleu=float(bleu), share=float((now - then) / now))
+
+
+def _allows_trained(history: History, gains: list[_Gain], evaluated: NDArray[np.int64]) -> tuple[bool, str]:
+    if len(evaluated) < _FEWEST:
+        return False, f"{len(evaluated)} evaluations"
+    spread, spread_bleu = gain_spread(history.world, _continuations(history)[-1], evaluated)
+    border = max(_BORDER_LOSS * history.curves.valid[-1], _LEAST_LOSS)
+    by_loss = abs(gains[-1].loss - 1) > 2.5 * spread / border
+    by_bleu = not np.isfinite(gains[-1].bleu) or abs(gains[-1].bleu - 1) > 2.5 * spread_bleu / _BORDER_BLEU
+    if by_loss and by_bleu:
+        return True, ""
+    return False, f"noise of evaluations: the gain is known to {spread / border:.2f} borders at best"
+
+
+def _rise(history: History) -> float:
+    """How far the noise-free loss is above its lowest point since the first evaluation, as a share of that."""
+    valid = history.curves.valid[1 : history.world.steps + 1]
+    lowest = float(np.nanmin(valid))
+    return float((valid[-1] - lowest) / lowest)
+
+
+def label_overfitting(history: History) -> Label:
+    """Is it overfitting?"""
+    world, evaluated = history.world, _evaluated(history)
+    if not world.pauses.evaluate_every or len(evaluated) < 3:
+        reason = f"{len(evaluated)} evaluations"
+        accepted = {"no"} if world.learning.diverge_step else _by_rise(history)
+        return Label(truth="/".join(sorted(accepted)), accepted=frozenset(accepted | {CANNOT_TELL}), suffices=False, reason=reason)
+    if world.learning.diverge_step:
+        return Label(truth="no (it came apart)", accepted=frozenset({"no"}), suffices=True, reason="it came apart")
+    rise, accepted = _rise(history), _by_rise(history)
+    valid = history.curves.valid[: world.steps + 1]
+    noise = world.learning.noise / float(np.nanmin(valid))
+    seen = valid[evaluated]
+    visible = float((seen[-1] - seen.min()) / seen.min())
+    suffices = visible > 4 * noise or rise < _NOTICED
+    if suffices and rise >= _NOTICED and not world.evidence.has_probe_loss:
+        suffices = False
+    if not suffices:
+        accepted = accepted | {CANNOT_TELL}
+    reason = "" if suffices else f"a rise of {rise:.2%} in noise of {noise:.2%}"
+    truth = f"{'/'.join(sorted(accepted - {CANNOT_TELL}))} (rise {rise:.2%}, noise {noise:.2%}, BLEU {_bleu_change(history):+.2f})"
+    return Label(truth=truth, accepted=frozenset(accepted), suffices=suffices, reason=reason)
+
+
+def _by_rise(history: History) -> set[str]:
+    rise = _rise(history)
+    learns_by_heart = history.world.learning.overfit_step < history.world.steps
+    if rise < _NOTICED or not learns_by_heart:
+        # A learning rate that was raised again, or noise, is no overfitting.
+        return {"no"} if rise < _NEAR * _RISE else {"no", "partly"}
+    if rise < _NEAR * _RISE:
+        return {"no", "partly"}
+    change = _bleu_change(history)
+    accepted = set()
+    if not change > 0.6:
+        accepted |= {"yes"}
+    if change > 0.15:
+        accepted |= {"partly"}
+    if rise < _FAR * _RISE:
+        accepted |= {"partly", "yes"}
+    return accepted
+
+
+def _bleu_change(history: History) -> float:
+    """Of the noise-free BLEU since the loss was lowest; nan where it was not measured."""
+    last = history.world.steps
+    if history.world.evidence.sentences < 30:
+        return float("nan")
+    lowest = int(np.nanargmin(history.curves.valid[1 : last + 1])) + 1
+    return float(history.curves.bleu[last] - history.curves.bleu[lowest])
+
+
+_ = replace
