@@ -1,6 +1,5 @@
 """Draws a world by its seed: every weakness at random, all of them together, and no list of cases."""
 
-from math import inf
 
 import numpy as np
 from benchmarks.truth.world.draw_evidence import draw_clocks, draw_evidence
@@ -32,14 +31,17 @@ def draw(seed: int) -> World:
     rng = np.random.default_rng([seed, 0])
     cluster, workers = _draw_cluster(rng)
     ranks = sum(workers)
-    model = _draw_model(rng, has_gpus=cluster.has_gpus)
+    model = _draw_model(rng, cluster.device)
     steps = int(min(_log_uniform(rng, 130, 1900), _ROWS / ranks))
-    network, transfer_s = _draw_network(rng, workers, model, has_gpus=cluster.has_gpus)
-    step_s = _draw_step_s(rng, transfer_s, ranks)
+    # How long the exchange is beside computing is drawn, and the link that comes nearest is taken.
+    step_s, ratio = _log_uniform(rng, 0.03, 8), _log_uniform(rng, 0.02, 6)
+    network, transfer_s = _draw_network(rng, workers, model, wanted_s=step_s * ratio, has_gpus=cluster.has_gpus)
+    if len(workers) > 1:
+        step_s = float(np.clip(transfer_s / ratio, 0.02, 30))
     compute = _draw_compute(rng, workers, step_s=step_s, steps=steps, has_gpus=cluster.has_gpus)
     loader = _draw_loader(rng, ranks, step_s=step_s, transfer_s=transfer_s)
     training = draw_training(rng, steps, model)
-    pauses = _draw_pauses(rng, steps, step_s=step_s, is_trained_well=rng.random() < 0.9)
+    pauses = _draw_pauses(rng, steps, step_s=step_s, launcher=cluster.launcher)
     starts = _draw_starts(rng, workers, steps, pauses, launcher=cluster.launcher)
     learning = draw_learning(rng, steps, training, vocabulary=model.vocabulary)
     evidence = draw_evidence(
@@ -77,24 +79,28 @@ def _draw_cluster(rng: np.random.Generator) -> tuple[Cluster, tuple[int, ...]]:
     return cluster, workers
 
 
-def _draw_model(rng: np.random.Generator, *, has_gpus: bool) -> Model:
+def _draw_model(rng: np.random.Generator, device: str) -> Model:
+    has_gpus = device != "cpu"
     parameters = int(_log_uniform(rng, 2e7, 2.5e8) if has_gpus else _log_uniform(rng, 3e5, 6e7))
+    precisions = {"cpu": ("fp32",), _GPUS[0]: ("fp16", "fp32")}.get(device, ("bf16", "bf16", "tf32"))
     return Model(
         parameters=parameters,
         vocabulary=int(rng.choice([1000, 4000, 8000, 16000, 32768])),
         width=int(rng.choice([128, 256, 512, 1024])),
         tokens_per_update=int(_log_uniform(rng, 4000, 200_000) if has_gpus else _log_uniform(rng, 500, 30_000)),
-        precision=str(rng.choice(["bf16", "fp16", "tf32"])) if has_gpus else "fp32",
+        precision=str(rng.choice(precisions)),
         peak_share=float(rng.uniform(0.15, 0.7)),
         has_averages=bool(rng.random() < 0.2),
     )
 
 
 def _draw_network(
-    rng: np.random.Generator, workers: tuple[int, ...], model: Model, *, has_gpus: bool
+    rng: np.random.Generator, workers: tuple[int, ...], model: Model, *, wanted_s: float, has_gpus: bool
 ) -> tuple[Network, float]:
-    """The links, and the seconds that gradients take on them."""
-    nominal = float(rng.choice(_SPEEDS)) * _MEGABIT
+    """The links, and the seconds that gradients take on them, which are about those wanted."""
+    ranks = sum(workers)
+    sent = 2 * (ranks - 1) / ranks * model.gradient_bytes
+    nominal = min(_SPEEDS, key=lambda speed: abs(np.log(max(sent, 1.0) / (speed * _MEGABIT) / wanted_s))) * _MEGABIT
     delivered = nominal * rng.uniform(0.85, 0.97)
     claimed = 0.0 if rng.random() < 0.2 else nominal
     if rng.random() < 0.15:
@@ -109,9 +115,8 @@ def _draw_network(
         changes = ((begin, factor),)
         if rng.random() < 0.4:
             changes = (*changes, (float(rng.uniform(begin, 1.0)), 1.0))
-    ranks, micro = sum(workers), int(rng.choice([1, 2, 4, 8]))
+    micro = int(rng.choice([1, 2, 4, 8]))
     internal = _log_uniform(rng, 2e10, 2e11) if has_gpus else _log_uniform(rng, 8e8, 6e9)
-    sent = 2 * (ranks - 1) / ranks * model.gradient_bytes
     seconds = 0.0 if ranks == 1 else sent / (internal if len(workers) == 1 else min(links))
     can_stall, loses = rng.random() < 0.1, rng.random() < 0.12
     network = Network(
@@ -133,12 +138,6 @@ def _draw_network(
         has_mesh=bool(rng.random() < 0.7),
     )
     return network, seconds
-
-
-def _draw_step_s(rng: np.random.Generator, transfer_s: float, ranks: int) -> float:
-    if ranks == 1 or transfer_s == 0:
-        return _log_uniform(rng, 0.03, 5)
-    return float(np.clip(transfer_s / _log_uniform(rng, 0.02, 6), 0.02, 20))
 
 
 def _draw_compute(
@@ -209,8 +208,8 @@ def _draw_loader(rng: np.random.Generator, ranks: int, *, step_s: float, transfe
     )
 
 
-def _draw_pauses(rng: np.random.Generator, steps: int, *, step_s: float, is_trained_well: bool) -> Pauses:
-    count = int(_log_uniform(rng, 8, 60)) if is_trained_well else int(rng.integers(1, 6))
+def _draw_pauses(rng: np.random.Generator, steps: int, *, step_s: float, launcher: str) -> Pauses:
+    count = int(_log_uniform(rng, 8, 60)) if rng.random() < 0.9 else int(rng.integers(1, 6))
     every = max(1, int(steps / count))
     loss_s, translate_s = step_s * _log_uniform(rng, 0.2, 5), step_s * _log_uniform(rng, 0.5, 20)
     blocked = step_s * _log_uniform(rng, 0.01, 1.5)
@@ -222,7 +221,7 @@ def _draw_pauses(rng: np.random.Generator, steps: int, *, step_s: float, is_trai
         blocked_s=blocked,
         write_s=min(step_s * _log_uniform(rng, 0.3, 10), every * step_s * 0.6),
         launch_s=float(rng.uniform(2, 12)),
-        prepare_s=_log_uniform(rng, 2, 200) if rng.random() < 0.3 else 0.0,
+        prepare_s=_log_uniform(rng, 2, 200) if rng.random() < 0.5 and launcher != "torchrun" else 0.0,
         loop_s=_log_uniform(rng, 1e-4, 5e-3),
     )
 
@@ -254,5 +253,3 @@ def _draw_starts(
             now = workers[: int(rng.integers(1, len(workers) + 1))]
     return tuple(starts)
 
-
-assert inf  # placeholder

@@ -4,7 +4,6 @@ from math import inf, log
 
 import numpy as np
 from benchmarks.truth.world.world import Learning, Model, Shape, Training
-from numpy.typing import NDArray
 
 __all__ = ["draw_learning", "draw_training"]
 
@@ -41,18 +40,18 @@ def draw_learning(rng: np.random.Generator, steps: int, training: Training, *, v
         shape = "exponential"
     elif kind < 0.35:
         shape = "plateau"
-    floor = float(rng.uniform(1.0, 3.5))
+    floor = log(vocabulary) * float(rng.uniform(0.13, 0.36))
     drop = log(vocabulary) * float(rng.uniform(0.98, 1.05)) - floor
     diverges, overfits = rng.random() < 0.05, rng.random() < 0.3
-    warmup_steps = training.warmup + 0.02 * steps
+    is_warming = training.warmup > steps
     noise = _log_uniform(rng, 0.001, 0.025)
     return Learning(
         shape=shape,
         floor=floor,
         drop=drop,
         exponent=float(rng.uniform(0.5, 1.0)) if shape == "exponential" else _log_uniform(rng, 0.25, 1.6),
-        scale=float(min(_log_uniform(rng, 0.003, 0.15) * steps, warmup_steps)),
-        annealing=float(rng.uniform(0.0, 0.2)) if rng.random() < 0.7 else 0.0,
+        scale=steps * (_log_uniform(rng, 0.1, 0.5) if is_warming else _log_uniform(rng, 0.01, 0.2)),
+        annealing=float(rng.uniform(0.0, 0.12)) if rng.random() < 0.7 else 0.0,
         plateau_loss=floor + drop * float(rng.uniform(0.75, 0.85)),
         gap=_log_uniform(rng, 0.01, 0.4),
         overfit_step=float(rng.uniform(0.1, 1.3) * steps) if overfits else inf,
@@ -70,5 +69,3 @@ def draw_learning(rng: np.random.Generator, steps: int, training: Training, *, v
         dropout_cost=float(rng.uniform(0.02, 0.5)),
     )
 
-
-Array = NDArray[np.float64]

@@ -158,7 +158,10 @@ def _begin(
 ) -> Attempt:
     pauses = world.pauses
     called = now + start.gap_s
-    launched = called + (pauses.prepare_s if is_new else 0.0) + pauses.launch_s * (0.8 + 0.4 * rng.random())
+    launch_s = pauses.launch_s * (0.8 + 0.4 * rng.random())
+    # Under torchrun nobody writes before the ranks do, so that the run begins with them.
+    has_head = world.cluster.launcher != "torchrun"
+    launched = called + (pauses.prepare_s if is_new else 0.0) + (launch_s if has_head or not is_new else 0.0)
     training = launched + 0.6 + pauses.launch_s * 0.4 * rng.random()
     lengths = _pause_lengths(world, start, first, rng)
     timing = simulate_steps(

@@ -122,8 +122,9 @@ def gain_spread(world: World, rates: NDArray[np.float64], evaluated: NDArray[np.
         return curve.valid[evaluated], float(curve.valid[last] - curve.valid[-1])
 
     seen, gain = numbers(learning)
-    bumps = {"floor": 0.01, "drop": 0.01 * learning.drop, "exponent": 0.01 * learning.exponent, "scale": 0.01 * learning.scale}
-    priors = {"floor": 1.0, "drop": learning.drop, "exponent": 0.5 * learning.exponent, "scale": learning.scale}
+    sizes = {"floor": 1.0, "drop": learning.drop, "exponent": learning.exponent, "scale": learning.scale, "annealing": 0.2}
+    bumps = {name: 0.01 * size for name, size in sizes.items()}
+    priors = {**sizes, "exponent": 0.5 * learning.exponent, "annealing": 0.1}
     slopes, gains, prior = [], [], []
     for name, bump in bumps.items():
         moved, moved_gain = numbers(replace(learning, **{name: getattr(learning, name) + bump}))

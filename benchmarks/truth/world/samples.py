@@ -1,7 +1,6 @@
 """What the samplers of the hosts saw, computed from the history."""
 
 from collections.abc import Iterator
-from math import nan
 
 import numpy as np
 from benchmarks.truth.world.history import Attempt, History
@@ -132,5 +131,3 @@ def _gpu_lists(count: int, share: float, extra: float, *, is_hot: bool) -> str:
     }
     return "".join(f'"{name}":[{",".join([text] * count)}],' for name, text in lists.items())
 
-
-_ = nan

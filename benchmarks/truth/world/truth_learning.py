@@ -16,6 +16,8 @@ _RISE = 0.01
 _NOTICED = 0.001
 """Rise of the loss, as a share, below which there is none worth speaking of."""
 _FEWEST = 4
+_STUCK = 0.5
+"""Share of the first loss from which on a model that has settled may be said to know frequent pieces only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,27 +49,38 @@ def _sides(gain: float) -> frozenset[str]:
 def label_trained(history: History) -> Label:
     """Is it fully trained?"""
     world, evaluated = history.world, _evaluated(history)
-    learning, training = world.learning, world.training
     special = _special(history)
     if special:
         return Label(truth=f"no ({special})", accepted=frozenset({"no"}), suffices=True, reason=special)
     gains = [_gain(history, rates) for rates in _continuations(history)]
     accepted = frozenset[str]().union(*(gain.verdicts for gain in gains))
-    rise = _rise(history)
-    reason = ""
-    if len({gain.verdicts for gain in gains}) > 1:
+    rise, reason, is_open = _rise(history), "", len({gain.verdicts for gain in gains}) > 1
+    if is_open:
         reason = "the schedule ends here: frozen, or with a longer plan, it goes on differently"
+    if rise < _NOTICED and world.steps - 0.02 * world.steps < world.learning.overfit_step < 1.5 * world.steps:
+        unseen = replace(history, world=replace(world, learning=replace(world.learning, overfit=0.0)))
+        without = [_gain(unseen, rates).verdicts for rates in _continuations(history)]
+        is_open, reason = is_open or accepted != frozenset[str]().union(*without), "overfitting that has not begun"
+        accepted = accepted.union(*without)
+    if {"yes", "no"} <= accepted:
+        accepted |= {"partly"}
+    if history.curves.valid[world.steps] > _STUCK * np.log(world.model.vocabulary) and "yes" in accepted:
+        accepted, is_open, reason = accepted | {"no"}, True, "so high a loss may be called stuck"
+    if history.curves.bleu[world.steps] < 1.0 and "partly" in accepted:
+        # A BLEU of nothing is no witness.
+        accepted |= {name for gain in gains for name in replace(gain, bleu=np.nan).verdicts}
     if rise > _RISE / 2:
         # Past its minimum it is trained by the loss, whatever BLEU does.
         accepted |= {"yes"}
     suffices, why = _allows_trained(history, gains, evaluated)
     if rise > _RISE and len(evaluated) >= _FEWEST:
         suffices = True
+    if is_open:
+        suffices, why = False, ""
     if not suffices:
         accepted |= {CANNOT_TELL}
     main = gains[-1]
     truth = f"{'/'.join(sorted(main.verdicts))} (loss {main.share:.2%}, {main.loss:.2f} borders; BLEU {main.bleu:.2f} borders)"
-    del learning, training
     return Label(truth=truth, accepted=accepted, suffices=suffices, reason=why or reason)
 
 
@@ -177,5 +190,3 @@ def _bleu_change(history: History) -> float:
     lowest = int(np.nanargmin(history.curves.valid[1 : last + 1])) + 1
     return float(history.curves.bleu[last] - history.curves.bleu[lowest])
 
-
-_ = replace

@@ -3,12 +3,11 @@
 from dataclasses import dataclass, field
 from math import nan
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from benchmarks.truth.world import announce
 from benchmarks.truth.world.damage import spoil
-from benchmarks.truth.world.history import Attempt, History
+from benchmarks.truth.world.history import Attempt, History, simulate
 from benchmarks.truth.world.samples import describe_host, sample_host
 from benchmarks.truth.world.timing import host_of_rank
 from benchmarks.truth.world.world import World
@@ -66,8 +65,6 @@ class LogFiles:
 
 def write(world: World, folder: Path) -> History:
     """Play the run and write its folder; returns the history."""
-    from benchmarks.truth.world.history import simulate
-
     history = simulate(world)
     write_history(history, folder)
     return history
@@ -154,13 +151,13 @@ def _log_steps(history: History, attempt: Attempt, logs: LogFiles) -> None:
                 break
             total = data + forward + backward + exchange + optimizer + other
             file.add(
-                time_s + 1e-5 * (lag and k % 3),
+                time_s + 1e-5 * (lag - read + k),
                 f'{head}"duration_s":{total:.6f},"phases":{{"data":{data:.6f},"forward":{forward:.6f},'
                 f'"backward":{backward:.6f},"exchange":{exchange:.6f},"optimizer":{optimizer:.6f},'
                 f'"other":{other:.6f}}},"split":0,"sent_bytes":{sent}}}',
             )
             if timing.probed[k]:
-                file.add(time_s + 4e-5, _probe(attempt, k, rank))
+                file.add(time_s + 1e-5 * (lag - read + k) + 4e-6, _probe(attempt, k, rank))
 
 
 def _drained(attempt: Attempt, lag: int) -> list[int]:
@@ -238,5 +235,3 @@ def _log_samples(history: History, attempt: Attempt, logs: LogFiles, rng: np.ran
         for time_s, body in sample_host(history, attempt, host, rng):
             file.add(time_s, body)
 
-
-Fields = dict[str, Any]
