@@ -47,7 +47,9 @@ def announce(history: History, number: int, logs: "LogFiles") -> None:
     """Log all that comes before the first step of a start."""
     world, attempt = history.world, history.attempts[number]
     head = logs.host(0)
-    is_called = number == 0 or not history.attempts[number - 1].is_killed or world.cluster.launcher == "torchrun"
+    is_called = (
+        number == 0 or not history.attempts[number - 1].is_killed or world.cluster.launcher == "torchrun"
+    )
     if is_called and world.cluster.launcher != "torchrun":
         head.add(attempt.called_s, _run_started(world, attempt, world.cluster.hosts[0]))
     if number == 0 and world.pauses.prepare_s:
@@ -61,7 +63,9 @@ def announce(history: History, number: int, logs: "LogFiles") -> None:
     hosts = host_of_rank(attempt.start.workers)
     for rank in range(attempt.start.ranks):
         file, late = logs.rank(rank, int(hosts[rank])), 0.02 * (rank * 7 % 5)
-        file.add(attempt.launched_s + late, _run_started(world, attempt, world.cluster.hosts[int(hosts[rank])]))
+        file.add(
+            attempt.launched_s + late, _run_started(world, attempt, world.cluster.hosts[int(hosts[rank])])
+        )
         if world.evidence.has_peak:
             file.add(attempt.launched_s + 0.4 + late, _device(world, rank))
     first = logs.rank(0, 0)
@@ -112,7 +116,12 @@ def _preparation(world: World, begin_s: float) -> Iterator[tuple[float, Event]]:
         length = (world.pauses.prepare_s - 0.05) * share
         yield now, StageStarted(stage=name)
         now += length
-        yield now, StageFinished(stage=name, duration_s=length, counts={"pairs": world.training.pairs}, reused=False)
+        yield (
+            now,
+            StageFinished(
+                stage=name, duration_s=length, counts={"pairs": world.training.pairs}, reused=False
+            ),
+        )
     if world.evidence.has_card:
         yield now, DataPrepared(card=build_card(world).to_json())
 
@@ -253,22 +262,28 @@ def evaluation_events(history: History, item: Evaluation) -> Iterator[tuple[floa
     now = item.begin_s
     for name, loss in sets:
         now += measured_s
-        yield now, LossMeasured(
-            step=item.step,
-            set=name,
-            loss=loss,
-            target_tokens=evidence.valid_tokens,
-            pairs=max(1, evidence.valid_tokens // 27),
-            duration_s=measured_s,
+        yield (
+            now,
+            LossMeasured(
+                step=item.step,
+                set=name,
+                loss=loss,
+                target_tokens=evidence.valid_tokens,
+                pairs=max(1, evidence.valid_tokens // 27),
+                duration_s=measured_s,
+            ),
         )
     end = item.begin_s + item.duration_s
     if translated:
         yield end - 2e-4, _score(world, item, end - now)
-    yield end - 1e-4, EvaluationFinished(
-        step=item.step,
-        duration_s=item.duration_s,
-        is_best_loss=item.is_best_loss,
-        is_best_bleu=item.is_best_bleu,
+    yield (
+        end - 1e-4,
+        EvaluationFinished(
+            step=item.step,
+            duration_s=item.duration_s,
+            is_best_loss=item.is_best_loss,
+            is_best_bleu=item.is_best_bleu,
+        ),
     )
 
 
@@ -307,13 +322,16 @@ def checkpoint_files(world: World) -> dict[str, int]:
 def checkpoint_events(history: History, item: Checkpoint) -> Iterator[tuple[float, Event]]:
     """The records of one checkpoint, and of those that went for it."""
     files = checkpoint_files(history.world)
-    yield item.written_s, CheckpointWritten(
-        step=item.step,
-        folder=f"checkpoints/step-{item.step:08d}",
-        bytes=sum(files.values()),
-        blocked_s=item.blocked_s,
-        write_s=item.write_s,
-        files=files,
+    yield (
+        item.written_s,
+        CheckpointWritten(
+            step=item.step,
+            folder=f"checkpoints/step-{item.step:08d}",
+            bytes=sum(files.values()),
+            blocked_s=item.blocked_s,
+            write_s=item.write_s,
+            files=files,
+        ),
     )
     for step in item.removed:
         yield item.written_s + 0.001, CheckpointRemoved(step=step, folder=f"checkpoints/step-{step:08d}")

@@ -29,7 +29,9 @@ def build_card(world: World) -> DataCard:
     pairs = training.pairs
     raw, words = pairs + pairs // 20 + 3, pairs * 20
     tokens = words * 13 // 10
-    source, target = (CorpusFile(name=f"train.{side}", bytes=raw * 110, sha256="0" * 64) for side in ("en", "de"))
+    source, target = (
+        CorpusFile(name=f"train.{side}", bytes=raw * 110, sha256="0" * 64) for side in ("en", "de")
+    )
     lengths = Histogram(edges=(10, 30, 100), counts=(pairs // 4, pairs // 2, pairs - pairs // 4 - pairs // 2))
     return DataCard(
         languages=Languages(source="en", target="de"),

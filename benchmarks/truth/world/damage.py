@@ -1,7 +1,11 @@
 """What is lost of a log after it was written, or while it was."""
 
+from pathlib import Path
+
 import numpy as np
 from benchmarks.truth.world.history import History
+
+from tandem.runlog.layout import RunLayout
 
 __all__ = ["injected_damage", "spoil"]
 
@@ -31,10 +35,17 @@ def spoil(history: History, rank: int | None, times: list[float], lines: list[by
 
 
 def _torn_places(history: History, count: int, rng: np.random.Generator) -> list[int]:
-    torn = min(history.world.evidence.torn_lines, max(count // 20, 0))
-    return sorted(int(at) for at in rng.choice(np.arange(5, max(count, 6)), torn, replace=False)) if torn else []
+    torn = _torn_count(history, count)
+    return (
+        sorted(int(at) for at in rng.choice(np.arange(5, max(count, 6)), torn, replace=False)) if torn else []
+    )
 
 
-def injected_damage(history: History, count: int) -> int:
-    """How many lines of a first rank's log with so many lines were spoilt."""
-    return min(history.world.evidence.torn_lines, max(count // 20, 0))
+def injected_damage(history: History, folder: Path) -> int:
+    """How many lines of the log in a written folder are spoilt."""
+    path = RunLayout(folder).rank_log(0)
+    return _torn_count(history, path.read_bytes().count(b"\n"))
+
+
+def _torn_count(history: History, count: int) -> int:
+    return min(history.world.evidence.torn_lines, count // 20)

@@ -1,5 +1,6 @@
 """Draws a world by its seed: every weakness at random, all of them together, and no list of cases."""
 
+from dataclasses import replace
 
 import numpy as np
 from benchmarks.truth.world.draw_evidence import draw_clocks, draw_evidence
@@ -22,6 +23,7 @@ _HOSTS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 _GPUS = ("Tesla V100-SXM2-16GB", "NVIDIA A100-SXM4-80GB", "NVIDIA L4", "NVIDIA H200")
 _MEGABIT = 125_000.0
 _SPEEDS = (50, 100, 200, 500, 1000, 2500, 10_000, 25_000, 100_000)
+_LONGEST_TRANSFER_S = 40.0
 _ROWS = 3600
 """Lines about steps that a run may have, so that a thousand runs take a minute."""
 
@@ -35,7 +37,12 @@ def draw(seed: int) -> World:
     steps = int(min(_log_uniform(rng, 130, 1900), _ROWS / ranks))
     # How long the exchange is beside computing is drawn, and the link that comes nearest is taken.
     step_s, ratio = _log_uniform(rng, 0.03, 8), _log_uniform(rng, 0.02, 6)
-    network, transfer_s = _draw_network(rng, workers, model, wanted_s=step_s * ratio, has_gpus=cluster.has_gpus)
+    network, transfer_s = _draw_network(
+        rng, workers, model, wanted_s=step_s * ratio, has_gpus=cluster.has_gpus
+    )
+    if transfer_s > _LONGEST_TRANSFER_S:
+        model = replace(model, parameters=int(model.parameters * _LONGEST_TRANSFER_S / transfer_s))
+        transfer_s = _LONGEST_TRANSFER_S
     if len(workers) > 1:
         step_s = float(np.clip(transfer_s / ratio, 0.02, 30))
     compute = _draw_compute(rng, workers, step_s=step_s, steps=steps, has_gpus=cluster.has_gpus)
@@ -43,9 +50,13 @@ def draw(seed: int) -> World:
     training = draw_training(rng, steps, model)
     pauses = _draw_pauses(rng, steps, step_s=step_s, launcher=cluster.launcher)
     starts = _draw_starts(rng, workers, steps, pauses, launcher=cluster.launcher)
-    learning = draw_learning(rng, steps, training, vocabulary=model.vocabulary)
-    evidence = draw_evidence(
-        rng, cluster, workers, wall_s=steps * (step_s + transfer_s), has_evaluations=pauses.evaluate_every > 0
+    # A warm-up that ends one step after the plan divides by zero in the schedules that fall to its end.
+    if training.warmup - 1 in {*(start.max_steps for start in starts), -(-3 * steps // 2)}:
+        training = replace(training, warmup=training.warmup + 1)
+    wall_s = steps * (step_s + transfer_s)
+    evidence = draw_evidence(rng, cluster, workers, wall_s=wall_s, has_evaluations=pauses.evaluate_every > 0)
+    learning = draw_learning(
+        rng, steps, training, vocabulary=model.vocabulary, valid_tokens=evidence.valid_tokens
     )
     return World(
         seed=seed,
@@ -87,7 +98,9 @@ def _draw_model(rng: np.random.Generator, device: str) -> Model:
         parameters=parameters,
         vocabulary=int(rng.choice([1000, 4000, 8000, 16000, 32768])),
         width=int(rng.choice([128, 256, 512, 1024])),
-        tokens_per_update=int(_log_uniform(rng, 4000, 200_000) if has_gpus else _log_uniform(rng, 500, 30_000)),
+        tokens_per_update=int(
+            _log_uniform(rng, 4000, 200_000) if has_gpus else _log_uniform(rng, 500, 30_000)
+        ),
         precision=str(rng.choice(precisions)),
         peak_share=float(rng.uniform(0.15, 0.7)),
         has_averages=bool(rng.random() < 0.2),
@@ -100,7 +113,9 @@ def _draw_network(
     """The links, and the seconds that gradients take on them, which are about those wanted."""
     ranks = sum(workers)
     sent = 2 * (ranks - 1) / ranks * model.gradient_bytes
-    nominal = min(_SPEEDS, key=lambda speed: abs(np.log(max(sent, 1.0) / (speed * _MEGABIT) / wanted_s))) * _MEGABIT
+    nominal = (
+        min(_SPEEDS, key=lambda speed: abs(np.log(max(sent, 1.0) / (speed * _MEGABIT) / wanted_s))) * _MEGABIT
+    )
     delivered = nominal * rng.uniform(0.85, 0.97)
     claimed = 0.0 if rng.random() < 0.2 else nominal
     if rng.random() < 0.15:
@@ -179,14 +194,28 @@ def _draw_stalls(
         number = int(rng.integers({"rank": sum(workers), "host": len(workers), "all": 1}[scope]))
         kind = rng.random()
         if kind < 0.3:
-            stall = Stall(scope=scope, number=number, seconds=step_s * _log_uniform(rng, 0.3, 5), every_steps=int(rng.integers(10, 120)))  # type: ignore[arg-type]
+            stall = Stall(
+                scope=scope,
+                number=number,
+                seconds=step_s * _log_uniform(rng, 0.3, 5),
+                every_steps=int(rng.integers(10, 120)),
+            )  # type: ignore[arg-type]
         elif kind < 0.5:
             every_s = step_s * _log_uniform(rng, 15, 200)
-            stall = Stall(scope=scope, number=number, seconds=step_s * _log_uniform(rng, 0.5, 5), every_s=every_s)  # type: ignore[arg-type]
+            stall = Stall(
+                scope=scope, number=number, seconds=step_s * _log_uniform(rng, 0.5, 5), every_s=every_s
+            )  # type: ignore[arg-type]
         elif kind < 0.75:
-            stall = Stall(scope=scope, number=number, seconds=step_s * _log_uniform(rng, 8, 60), chance=2.5 / steps)  # type: ignore[arg-type]
+            stall = Stall(
+                scope=scope, number=number, seconds=step_s * _log_uniform(rng, 8, 60), chance=2.5 / steps
+            )  # type: ignore[arg-type]
         else:
-            stall = Stall(scope=scope, number=number, seconds=step_s * _log_uniform(rng, 0.2, 3), chance=_log_uniform(rng, 0.01, 0.15))  # type: ignore[arg-type]
+            stall = Stall(
+                scope=scope,
+                number=number,
+                seconds=step_s * _log_uniform(rng, 0.2, 3),
+                chance=_log_uniform(rng, 0.01, 0.15),
+            )  # type: ignore[arg-type]
         stalls.append(stall)
     return tuple(stalls)
 
@@ -232,7 +261,9 @@ def _draw_starts(
     """One start or several; the plan may get longer at one that was asked for."""
     count = int(rng.choice([1, 2, 3, 4], p=[0.74, 0.15, 0.07, 0.04]))
     least = max(25, 2 * pauses.evaluate_every)
-    cuts = sorted({int(cut) for cut in rng.integers(least, max(steps - 20, least + 1), count - 1) if cut < steps - 5})
+    cuts = sorted(
+        {int(cut) for cut in rng.integers(least, max(steps - 20, least + 1), count - 1) if cut < steps - 5}
+    )
     last_ending = str(rng.choice(["finish", "stop", "kill"], p=[0.7, 0.18, 0.12]))
     max_steps = steps if last_ending == "finish" else int(steps * rng.uniform(1.02, 3))
     is_longer, starts = rng.random() < 0.35, []
@@ -245,11 +276,12 @@ def _draw_starts(
             ending = "finish"
         is_rejected = bool(number and starts[-1].ending == "kill" and rng.random() < 0.12)
         starts.append(
-            Start(workers=now, last_step=last, ending=ending, max_steps=plan, gap_s=gap, is_rejected=is_rejected)  # type: ignore[arg-type]
+            Start(
+                workers=now, last_step=last, ending=ending, max_steps=plan, gap_s=gap, is_rejected=is_rejected
+            )  # type: ignore[arg-type]
         )
         is_lost = ending == "kill"
         gap = float(rng.uniform(2, 25) if is_lost and launcher != "torchrun" else _log_uniform(rng, 5, 4000))
         if len(workers) > 1 and rng.random() < 0.3:
             now = workers[: int(rng.integers(1, len(workers) + 1))]
     return tuple(starts)
-

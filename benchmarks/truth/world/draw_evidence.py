@@ -14,7 +14,12 @@ def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
 
 
 def draw_evidence(
-    rng: np.random.Generator, cluster: Cluster, workers: tuple[int, ...], *, wall_s: float, has_evaluations: bool
+    rng: np.random.Generator,
+    cluster: Cluster,
+    workers: tuple[int, ...],
+    *,
+    wall_s: float,
+    has_evaluations: bool,
 ) -> Evidence:
     """Mostly whole, now and then with any of its parts missing."""
     ranks, hosts = sum(workers), len(workers)
@@ -41,7 +46,9 @@ def draw_evidence(
         has_card=bool(rng.random() < 0.6),
         has_links=cluster.launcher == "hosts" and bool(rng.random() < 0.8),
         has_probe_loss=bool(rng.random() < 0.85),
-        sentences=int(rng.choice([0, 20, 100, 500, 2000], p=[0.12, 0.05, 0.18, 0.3, 0.35])) if has_evaluations else 0,
+        sentences=int(rng.choice([0, 20, 100, 500, 2000], p=[0.12, 0.05, 0.18, 0.3, 0.35]))
+        if has_evaluations
+        else 0,
         valid_tokens=int(_log_uniform(rng, 2_000, 100_000)),
         lost_ranks=lost,
         cut_ranks=cut,

@@ -20,7 +20,9 @@ def draw_training(rng: np.random.Generator, steps: int, model: Model) -> Trainin
     updates = int(_log_uniform(rng, 0.05, 4) * steps) + 2
     return Training(
         schedule=schedule,
-        learning_rate=_log_uniform(rng, 0.5, 4) if schedule == "transformer" else _log_uniform(rng, 1e-4, 5e-3),
+        learning_rate=_log_uniform(rng, 0.5, 4)
+        if schedule == "transformer"
+        else _log_uniform(rng, 1e-4, 5e-3),
         warmup=max(1, warmup) if schedule in {"transformer", "inverse_sqrt"} else warmup,
         cooldown=int(steps * rng.uniform(0.05, 0.4)) if rng.random() < 0.2 else 0,
         max_tokens=int(1e12) if rng.random() < 0.1 else 0,
@@ -32,7 +34,9 @@ def draw_training(rng: np.random.Generator, steps: int, model: Model) -> Trainin
     )
 
 
-def draw_learning(rng: np.random.Generator, steps: int, training: Training, *, vocabulary: int) -> Learning:
+def draw_learning(
+    rng: np.random.Generator, steps: int, training: Training, *, vocabulary: int, valid_tokens: int
+) -> Learning:
     """A learner for about so many steps."""
     shape: Shape = "power"
     kind = rng.random()
@@ -42,15 +46,23 @@ def draw_learning(rng: np.random.Generator, steps: int, training: Training, *, v
         shape = "plateau"
     floor = log(vocabulary) * float(rng.uniform(0.13, 0.36))
     drop = log(vocabulary) * float(rng.uniform(0.98, 1.05)) - floor
-    diverges, overfits = rng.random() < 0.05, rng.random() < 0.3
+    diverges, overfits = rng.random() < 0.05, rng.random() < 0.3 and shape != "plateau"
     is_warming = training.warmup > steps
-    noise = _log_uniform(rng, 0.001, 0.025)
+    # Neighbouring models differ on a small set by chance; the rest is how far each step throws the weights.
+    noise = float(np.hypot(_log_uniform(rng, 0.0005, 0.02), 0.4 / np.sqrt(valid_tokens)))
+    exponent = float(rng.uniform(0.5, 1.0)) if shape == "exponential" else _log_uniform(rng, 0.3, 1.6)
+    # What is left to learn at the end of the run, if the rate stayed at its highest.
+    left = _log_uniform(rng, 0.08, 0.4) if is_warming else _log_uniform(rng, 0.002, 0.25)
+    if shape == "power":
+        # A law that began before the first step is no law of this run.
+        left = max(left, 250**-exponent)
+    ages = np.log(1 / left) ** (1 / exponent) if shape == "exponential" else left ** (-1 / exponent) - 1
     return Learning(
         shape=shape,
         floor=floor,
         drop=drop,
-        exponent=float(rng.uniform(0.5, 1.0)) if shape == "exponential" else _log_uniform(rng, 0.25, 1.6),
-        scale=steps * (_log_uniform(rng, 0.1, 0.5) if is_warming else _log_uniform(rng, 0.01, 0.2)),
+        exponent=exponent,
+        scale=float(steps / ages) if shape != "plateau" else 0.05 * steps,
         annealing=float(rng.uniform(0.0, 0.12)) if rng.random() < 0.7 else 0.0,
         plateau_loss=floor + drop * float(rng.uniform(0.75, 0.85)),
         gap=_log_uniform(rng, 0.01, 0.4),
@@ -68,4 +80,3 @@ def draw_learning(rng: np.random.Generator, steps: int, training: Training, *, v
         step_noise=_log_uniform(rng, 0.02, 0.15),
         dropout_cost=float(rng.uniform(0.02, 0.5)),
     )
-

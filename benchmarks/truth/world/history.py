@@ -91,7 +91,12 @@ class History:
     @property
     def evaluations(self) -> dict[int, Evaluation]:
         """The evaluations that stand, by step."""
-        return {item.step: item for attempt in self.attempts for item in attempt.evaluations if self.stands(attempt, item.step)}
+        return {
+            item.step: item
+            for attempt in self.attempts
+            for item in attempt.evaluations
+            if self.stands(attempt, item.step)
+        }
 
     def stands(self, attempt: Attempt, step: int) -> bool:
         """Whether no later start did the step again."""
@@ -101,7 +106,9 @@ class History:
     def standing(self, attempt: Attempt) -> NDArray[np.bool_]:
         """By step of a start: whether no later one did it again."""
         number = self.attempts.index(attempt)
-        last = min((later.first_step - 1 for later in self.attempts[number + 1 :]), default=attempt.start.last_step)
+        last = min(
+            (later.first_step - 1 for later in self.attempts[number + 1 :]), default=attempt.start.last_step
+        )
         return np.arange(attempt.first_step, attempt.start.last_step + 1) <= last
 
 
@@ -110,7 +117,19 @@ def simulate(world: World) -> History:
     rng = np.random.default_rng([world.seed, 1])
     firsts, attempts, now = [], [], 0.0
     spent: dict[str, float] = dict.fromkeys(
-        ("preparation", "start-up", "steps", "redone", "rehearsals", "evaluation", "checkpoints", "restarts", "stopped", "rest"), 0.0
+        (
+            "preparation",
+            "start-up",
+            "steps",
+            "redone",
+            "rehearsals",
+            "evaluation",
+            "checkpoints",
+            "restarts",
+            "stopped",
+            "rest",
+        ),
+        0.0,
     )
     saved: list[Checkpoint] = []
     for number, start in enumerate(world.starts):
@@ -168,7 +187,12 @@ def _begin(
         world, start, first_step=first, begin_s=training + 0.002, pauses=lengths.sum(axis=1), rng=rng
     )
     attempt = Attempt(
-        start=start, first_step=first, called_s=called, launched_s=launched, training_s=training, timing=timing
+        start=start,
+        first_step=first,
+        called_s=called,
+        launched_s=launched,
+        training_s=training,
+        timing=timing,
     )
     _fill_pauses(world, attempt, lengths, saved, rng)
     return attempt
@@ -213,7 +237,11 @@ def _measure(history: History, rng: np.random.Generator) -> None:
         # Both sets see the same weights, so that they share half of the noise.
         probe = curve.probe[step] + 0.7 * noise[0] + 0.7 * noise[1] if evidence.has_probe_loss else nan
         bleu = max(curve.bleu[step] + learning.bleu_noise * rng.standard_normal(), 0.0)
-        numbers[step] = float(curve.valid[step] + noise[0]), float(probe), float(bleu) if evidence.sentences else nan
+        numbers[step] = (
+            float(curve.valid[step] + noise[0]),
+            float(probe),
+            float(bleu) if evidence.sentences else nan,
+        )
     for attempt in history.attempts:
         before = {step: value for step, value in numbers.items() if step < attempt.first_step}
         best_loss = min((loss for loss, _, _ in before.values() if isfinite(loss)), default=inf)
@@ -221,7 +249,12 @@ def _measure(history: History, rng: np.random.Generator) -> None:
         for number, item in enumerate(attempt.evaluations):
             valid, probe, bleu = numbers[item.step]
             attempt.evaluations[number] = replace(
-                item, valid=valid, probe=probe, bleu=bleu, is_best_loss=valid < best_loss, is_best_bleu=bleu > best_bleu
+                item,
+                valid=valid,
+                probe=probe,
+                bleu=bleu,
+                is_best_loss=valid < best_loss,
+                is_best_bleu=bleu > best_bleu,
             )
             best_loss, best_bleu = min(best_loss, valid), max(best_bleu, bleu)
 
@@ -236,7 +269,11 @@ def _thin_out(history: History) -> None:
             there = [step for step in there if step != item.step] + [item.step]
             scored = [step for step in there if step in scores and isfinite(scores[step].valid)]
             by_loss = sorted(scored, key=lambda step: scores[step].valid)[:_KEEP_BEST]
-            by_bleu = sorted(scored, key=lambda step: -scores[step].bleu)[:_KEEP_BEST] if history.world.evidence.sentences else []
+            by_bleu = (
+                sorted(scored, key=lambda step: -scores[step].bleu)[:_KEEP_BEST]
+                if history.world.evidence.sentences
+                else []
+            )
             staying = {*there[-_KEEP_LAST:], *by_loss, *by_bleu}
             removed = tuple(step for step in there if step not in staying)
             there = [step for step in there if step in staying]
@@ -285,7 +322,11 @@ def _fill_pauses(
 
 def _batch_losses(world: World, curve: Curves, rng: np.random.Generator) -> Array:
     learning = world.learning
-    nll = curve.probe[1:] + learning.dropout_cost + learning.step_noise * rng.standard_normal(len(curve.probe) - 1)
+    nll = (
+        curve.probe[1:]
+        + learning.dropout_cost
+        + learning.step_noise * rng.standard_normal(len(curve.probe) - 1)
+    )
     return np.maximum(nll, 0.01) if learning.diverge_to != np.inf or not learning.diverge_step else nll
 
 

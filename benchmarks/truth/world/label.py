@@ -41,7 +41,9 @@ class Label:
     """Text that the answer must have."""
 
 
-def by_borders(share: float, borders: tuple[float, float], names: tuple[str, str, str], margin: float) -> frozenset[str]:
+def by_borders(
+    share: float, borders: tuple[float, float], names: tuple[str, str, str], margin: float
+) -> frozenset[str]:
     """The verdicts of every share within the margin: `names` from below the lower border upwards."""
     low, high = borders
     verdicts = set()

@@ -68,13 +68,21 @@ def _curves(learning: Learning, rates: NDArray[np.float64], *, peak: float, step
     relative = rates / peak
     progress = np.concatenate([[0.0], np.cumsum(relative)])
     warmth = _smooth(relative, max(2.0, _UNCOUNTED * steps))
-    base = _falling(learning, progress) + learning.annealing * warmth * (1 - np.exp(-progress / learning.scale))
+    base = _falling(learning, progress) + learning.annealing * warmth * (
+        1 - np.exp(-progress / learning.scale)
+    )
     at = np.arange(len(progress))
-    late = np.maximum(at - learning.overfit_step, 0.0) / steps if learning.overfit_step < inf else np.zeros(len(at))
+    late = (
+        np.maximum(at - learning.overfit_step, 0.0) / steps
+        if learning.overfit_step < inf
+        else np.zeros(len(at))
+    )
     rise = learning.overfit * late**learning.overfit_power
     done = (base[0] - base) / max(base[0] - learning.floor, 1e-9)
     valid = base + rise
-    probe = base - learning.gap * np.clip(done, 0, 1) ** 2 * np.sqrt(at / steps) - 2.0 * learning.overfit * late
+    probe = (
+        base - learning.gap * np.clip(done, 0, 1) ** 2 * np.sqrt(at / steps) - 2.0 * learning.overfit * late
+    )
     probe = np.maximum(probe, 0.25 * learning.floor)
     bleu = bleu_of(learning, base + learning.forgotten_share * rise)
     if learning.diverge_step:
@@ -109,7 +117,9 @@ def _smooth(relative: NDArray[np.float64], steps: float) -> NDArray[np.float64]:
     return np.concatenate([[0.0], mean])
 
 
-def gain_spread(world: World, rates: NDArray[np.float64], evaluated: NDArray[np.int64]) -> tuple[float, float]:
+def gain_spread(
+    world: World, rates: NDArray[np.float64], evaluated: NDArray[np.int64]
+) -> tuple[float, float]:
     """Standard deviations that nobody can go below in telling the gains in loss and in BLEU from these evaluations.
 
     By the curvature of the likelihood (Cramér and Rao) for somebody who knows the shape but not its numbers.
@@ -122,7 +132,13 @@ def gain_spread(world: World, rates: NDArray[np.float64], evaluated: NDArray[np.
         return curve.valid[evaluated], float(curve.valid[last] - curve.valid[-1])
 
     seen, gain = numbers(learning)
-    sizes = {"floor": 1.0, "drop": learning.drop, "exponent": learning.exponent, "scale": learning.scale, "annealing": 0.2}
+    sizes = {
+        "floor": 1.0,
+        "drop": learning.drop,
+        "exponent": learning.exponent,
+        "scale": learning.scale,
+        "annealing": 0.2,
+    }
     bumps = {name: 0.01 * size for name, size in sizes.items()}
     priors = {**sizes, "exponent": 0.5 * learning.exponent, "annealing": 0.1}
     slopes, gains, prior = [], [], []

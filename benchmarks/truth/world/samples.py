@@ -33,7 +33,9 @@ def describe_host(world: World, workers: int) -> HostDescribed:
     )
 
 
-def sample_host(history: History, attempt: Attempt, host: int, rng: np.random.Generator) -> Iterator[tuple[float, str]]:
+def sample_host(
+    history: History, attempt: Attempt, host: int, rng: np.random.Generator
+) -> Iterator[tuple[float, str]]:
     """True times and bodies of the samples of one host in one start."""
     world, evidence = history.world, history.world.evidence
     workers = attempt.start.workers[host]
@@ -59,7 +61,9 @@ def sample_host(history: History, attempt: Attempt, host: int, rng: np.random.Ge
     inner = _inner_bytes(world, attempt, host)
     loopback = _grown(attempt, inner, times, begin) / seconds
     busy = _busy(attempt, ranks, times, seconds)
-    again = np.diff(np.interp(times, attempt.timing.end.max(axis=1), np.cumsum(attempt.timing.retransmitted)), prepend=0.0)
+    again = np.diff(
+        np.interp(times, attempt.timing.end.max(axis=1), np.cumsum(attempt.timing.retransmitted)), prepend=0.0
+    )
     yield from zip(
         times.tolist(),
         _bodies(world, attempt, workers, (seconds, loopback, across, received, busy, again), rng),
@@ -73,7 +77,9 @@ def _grown(attempt: Attempt, step_bytes: float, times: Array, begin: float) -> A
     total = step_bytes * np.arange(1, len(attempt.timing.transfer) + 1)
     steps = np.stack([total - step_bytes, total], axis=1).ravel()
     ends = np.maximum.accumulate(ends)
-    grown: Array = np.diff(np.interp(times, ends, steps, left=0.0), prepend=np.interp(begin, ends, steps, left=0.0))
+    grown: Array = np.diff(
+        np.interp(times, ends, steps, left=0.0), prepend=np.interp(begin, ends, steps, left=0.0)
+    )
     return grown
 
 
@@ -130,4 +136,3 @@ def _gpu_lists(count: int, share: float, extra: float, *, is_hot: bool) -> str:
         "gpu_throttled": '"heat"' if is_hot and share > 0.3 else '""',
     }
     return "".join(f'"{name}":[{",".join([text] * count)}],' for name, text in lists.items())
-

@@ -81,7 +81,10 @@ def simulate_steps(
     draws = _draw(world, start, steps, rng)
     ranks = start.ranks
     probed = _probed(world, steps) if ranks > 1 else np.zeros(len(steps), bool)
-    out = {name: np.zeros((len(steps), ranks)) for name in ("begin", "data", "rehearsal", "stretch", "exchange", "extra", "base")}
+    out = {
+        name: np.zeros((len(steps), ranks))
+        for name in ("begin", "data", "rehearsal", "stretch", "exchange", "extra", "base")
+    }
     transfer, durations = np.zeros((len(steps), 2)), np.zeros((_VARIANTS, len(steps)))
     has_network, slowing = np.array([1.0, 0.0, 0.0]), world.network.slowing
     loads = np.array([[1.0], [1.0], [0.0]])
@@ -99,7 +102,9 @@ def simulate_steps(
         taken_at[k % depth] = taken
         base = taken
         if probed[k]:
-            base = np.repeat(taken.max(axis=1, keepdims=True) + draws.rehearsal[k].max() + 1e-4, ranks, axis=1)
+            base = np.repeat(
+                taken.max(axis=1, keepdims=True) + draws.rehearsal[k].max() + 1e-4, ranks, axis=1
+            )
         front, end = base + lead[k], base + compute[k]
         for number, (stall, mask) in enumerate(draws.clock_stalls):
             hit = begin[:, 0] >= due[number]

@@ -6,6 +6,7 @@ what was withheld from the log makes it so.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 from benchmarks.truth.world.announce import checkpoint_files, peak_flops
@@ -21,6 +22,8 @@ _MEASURED = frozenset({"measured"})
 _NETWORK = ("no", "partly", "yes")
 _GPUS = ("no", "partly", "yes")
 _CPU_OFTEN = 0.25
+_LONGEST = 6.0
+"""Medians beyond which a step is rather a pause that happened to fall into one."""
 _MOST_CUT = 0.6
 """Share of the run up to which a log must go to count."""
 
@@ -52,26 +55,39 @@ class Steady:
     lasting_s: float
 
 
-def steady(history: History, attempts: list[Attempt]) -> Steady:
-    """Add up the steps of some of the starts."""
+def steady(history: History, attempts: list[Attempt], longest: float = inf) -> Steady:
+    """Add up the steps of some of the starts that are not longer than so many medians."""
     parts = [(attempt.timing, history.standing(attempt) & ~attempt.timing.is_first) for attempt in attempts]
+    if longest < inf:
+        usual = float(np.median(np.concatenate([timing.durations[AS_IT_IS, mask] for timing, mask in parts])))
+        parts = [(timing, mask & (timing.durations[AS_IT_IS] <= longest * usual)) for timing, mask in parts]
     durations = np.concatenate([timing.durations[:, mask] for timing, mask in parts], axis=1)
     total = durations.sum(axis=1)
     firsts = [attempt.first_step for attempt in attempts]
     waited = sum(float(timing.exchange[mask].min(axis=1).sum()) for timing, mask in parts)
-    transfer = sum(float((timing.transfer[mask, 1] - timing.transfer[mask, 0]).sum()) for timing, mask in parts if timing.data.shape[1] > 1)
+    transfer = sum(
+        float((timing.transfer[mask, 1] - timing.transfer[mask, 0]).sum())
+        for timing, mask in parts
+        if timing.data.shape[1] > 1
+    )
     data = sum(float(timing.data[mask].mean(axis=1).sum()) for timing, mask in parts)
     all_s = sum(float(timing.duration[mask].mean(axis=1).sum()) for timing, mask in parts)
     own = sum(float((timing.own + timing.optimizer)[mask].mean(axis=1).sum()) for timing, mask in parts)
-    slowed = sum(float((timing.forward + timing.backward + timing.optimizer)[mask].mean(axis=1).sum()) for timing, mask in parts)
+    slowed = sum(
+        float((timing.forward + timing.backward + timing.optimizer)[mask].mean(axis=1).sum())
+        for timing, mask in parts
+    )
     logged_own, logged_all = 0.0, 0.0
     for timing, mask in parts:
         there = [rank for rank in range(timing.data.shape[1]) if rank not in _incomplete(history)]
         logged_own += float((timing.own + timing.optimizer)[mask][:, there].mean(axis=1).sum())
         logged_all += float(timing.duration[mask][:, there].mean(axis=1).sum())
-    starved = np.concatenate([(timing.data[mask] > 0.02 * timing.duration[mask]).any(axis=1) for timing, mask in parts])
+    starved = np.concatenate(
+        [(timing.data[mask] > 0.02 * timing.duration[mask]).any(axis=1) for timing, mask in parts]
+    )
     tokens = sum(
-        int(history.tokens[np.arange(first, first + len(mask))[mask] - 1].sum()) for first, (_, mask) in zip(firsts, parts, strict=True)
+        int(history.tokens[np.arange(first, first + len(mask))[mask] - 1].sum())
+        for first, (_, mask) in zip(firsts, parts, strict=True)
     )
     return Steady(
         saved=float(1 - total[NO_NETWORK] / total[AS_IT_IS]),
@@ -102,8 +118,8 @@ def label_run(history: History) -> dict[str, Label]:
         "duration": _label_duration(history, means),
         "trained": label_trained(history),
         "overfitting": label_overfitting(history),
-        "gpus": _of_any_layout(history, means, _label_gpus),
-        "network": _of_any_layout(history, means, _label_network),
+        "gpus": _of_any_steps(history, _label_gpus),
+        "network": _of_any_steps(history, _label_network),
         "schedule": _label_schedule(history),
         "data": _label_data(history),
         "checkpoint_files": _label_files(history),
@@ -113,24 +129,39 @@ def label_run(history: History) -> dict[str, Label]:
     }
     if any(rank == 0 for rank, _ in history.world.evidence.cut_ranks):
         # What the first rank said later nobody knows: the run that is seen is another one.
-        return {key: replace(label, accepted=ANYTHING, suffices=False, reason="the first rank's log ends early", numbers={}, words="") for key, label in labels.items()}
+        return {
+            key: replace(
+                label,
+                accepted=ANYTHING,
+                suffices=False,
+                reason="the first rank's log ends early",
+                numbers={},
+                words="",
+            )
+            for key, label in labels.items()
+        }
     return labels
 
 
-def _of_any_layout(history: History, means: Steady, label: Callable[[History, Steady, list[Attempt]], Label]) -> Label:
-    """Of the whole run, or of the last start where starts have different hosts: the question may mean either."""
-    whole = label(history, means, history.attempts)
-    if _is_of_one_layout(history):
-        return whole
-    last = [attempt for attempt in history.attempts if attempt.start.workers == history.attempts[-1].start.workers]
-    late = label(history, steady(history, last), last)
-    return replace(
-        whole,
-        truth=f"{whole.truth}; on the last hosts {late.truth}",
-        accepted=whole.accepted | late.accepted,
-        suffices=whole.suffices and late.suffices and whole.accepted == late.accepted,
-        reason=whole.reason or late.reason or "its starts have different hosts",
-    )
+def _of_any_steps(history: History, label: Callable[[History, Steady, list[Attempt]], Label]) -> Label:
+    """Of the whole run, with or without pauses in the midst of steps, and of the last hosts: questions may mean any."""
+    whole = label(history, steady(history, history.attempts), history.attempts)
+    last = [
+        attempt for attempt in history.attempts if attempt.start.workers == history.attempts[-1].start.workers
+    ]
+    for attempts in (history.attempts, last):
+        other = label(history, steady(history, attempts, _LONGEST), attempts)
+        if other.accepted != whole.accepted:
+            whole = replace(
+                whole,
+                truth=f"{whole.truth}; or {other.truth}",
+                accepted=whole.accepted | other.accepted,
+                suffices=whole.suffices and other.suffices,
+                reason=whole.reason or other.reason or "its steps are of two kinds",
+            )
+    if {"yes", "no"} <= whole.accepted:
+        whole = replace(whole, accepted=whole.accepted | {"partly"})
+    return whole
 
 
 def _is_of_one_layout(history: History) -> bool:
@@ -142,21 +173,48 @@ def _label_duration(history: History, means: Steady) -> Label:
     # A start ends when its sampler does, and samples come every so often; the line of a killed rank may be lost.
     slack = 1.5 + (history.world.evidence.sample_s if history.attempts[-1].is_killed else 0.0)
     slack += float(means.durations.mean()) * 2 if history.attempts[-1].is_killed else 0.0
-    extras = sum(float(attempt.timing.duration[:2, 0].sum()) for attempt in history.attempts)
-    # Evaluations that were made again may count as lost.
-    again = sum(item.duration_s for attempt in history.attempts for item in attempt.evaluations if not history.stands(attempt, item.step))
+    usual = float(np.median(means.durations))
+    extras = sum(
+        float(np.maximum(attempt.timing.duration[:11, 0] - usual, usual).sum())
+        for attempt in history.attempts
+    )
+    again = 0.0
+    # What was evaluated and saved again may count as lost.
+    if history.world.evidence.torn_lines:
+        again += history.world.evidence.torn_lines * max(
+            (item.duration_s for item in history.evaluations.values()), default=0.0
+        )
+    redone = [attempt for attempt in history.attempts if not history.standing(attempt).all()]
+    again += sum(
+        item.duration_s
+        for attempt in redone
+        for item in attempt.evaluations
+        if not history.stands(attempt, item.step)
+    )
+    again += sum(
+        item.blocked_s
+        for attempt in redone
+        for item in attempt.checkpoints
+        if not history.stands(attempt, item.step)
+    )
     numbers = {
         "wall time": Expected(value=wall, relative=0.01, absolute=slack),
         "training": Expected(value=spent["steps"], relative=0.02, absolute=extras + 1.0),
         "evaluation": Expected(value=spent["evaluation"], relative=0.02, absolute=1.0 + again),
-        "waiting for checkpoints": Expected(value=spent["checkpoints"], relative=0.02, absolute=1.0),
+        "waiting for checkpoints": Expected(value=spent["checkpoints"], relative=0.02, absolute=1.0 + again),
         "data preparation": Expected(value=spent["preparation"], relative=0.02, absolute=1.0),
-        "stopped": Expected(value=spent["stopped"], relative=0.05, absolute=3.0 * len(history.attempts)),
+        "stopped": Expected(
+            value=spent["stopped"],
+            relative=0.05,
+            absolute=(3.0 + 1.2 * history.world.pauses.launch_s) * len(history.attempts),
+        ),
     }
     clocks = history.world.clocks
     if clocks.jump is not None:
         numbers = {name: number for name, number in numbers.items() if name not in {"wall time", "stopped"}}
-    if history.world.cluster.launcher == "torchrun" and any(attempt.is_killed for attempt in history.attempts):
+    if history.world.cluster.launcher == "torchrun" and any(
+        attempt.is_killed for attempt in history.attempts
+    ):
         # Nobody is left who could say that it was a loss.
         numbers.pop("stopped", None)
     return Label(truth=f"{wall:.1f} s", accepted=_MEASURED, suffices=True, numbers=numbers)
@@ -184,7 +242,12 @@ def _label_gpus(history: History, means: Steady, attempts: list[Attempt]) -> Lab
         accepted, suffices, reason = accepted | {CANNOT_TELL}, False, "logs of ranks are missing"
     if not suffices:
         accepted |= {CANNOT_TELL}
-    return Label(truth=f"computing {share:.3f}, peak {reached:.2f}", accepted=accepted, suffices=suffices, reason=reason)
+    return Label(
+        truth=f"computing {share:.3f}, peak {reached:.2f}",
+        accepted=accepted,
+        suffices=suffices,
+        reason=reason,
+    )
 
 
 def _label_network(history: History, means: Steady, attempts: list[Attempt]) -> Label:
@@ -200,7 +263,11 @@ def _label_network(history: History, means: Steady, attempts: list[Attempt]) -> 
     if abs(share - means.saved_if_fed) > 0.01 and means.starved < _CPU_OFTEN:
         fed = by_borders(means.saved_if_fed, (0.1, 0.25), _NETWORK, margin)
         if fed != accepted:
-            accepted, suffices, reason = accepted | fed, False, "a loader that would be too slow behind a faster network"
+            accepted, suffices, reason = (
+                accepted | fed,
+                False,
+                "a loader that would be too slow behind a faster network",
+            )
     if not suffices:
         accepted |= {CANNOT_TELL}
     numbers = f"saved {share:.3f}, waited {means.waited:.3f}, on the link {means.on_link:.3f}, if fed {means.saved_if_fed:.3f}, starved {means.starved:.2f}, probes {means.probes}"
@@ -223,7 +290,7 @@ def _allows_network(history: History, means: Steady, accepted: frozenset[str]) -
         return False, "no probes"
     # What the probes add is known as well as they are alike.
     slowed = means.saved - means.waited
-    spread = 1.5 * world.compute.jitter * means.computing / np.sqrt(means.probes)
+    spread = _probe_spread(history, means)
     nearest = min(abs(means.saved - 0.1), abs(means.saved - 0.25))
     if not by_wait <= accepted and nearest < 2 * spread:
         return False, f"{means.probes} probes tell it to {spread:.3f} of the step"
@@ -232,13 +299,22 @@ def _allows_network(history: History, means: Steady, accepted: frozenset[str]) -
     return True, ""
 
 
+def _probe_spread(history: History, means: Steady) -> float:
+    """Standard deviation of what the probes tell, as a share of the step."""
+    return float(1.5 * history.world.compute.jitter * means.computing / np.sqrt(max(means.probes, 1)))
+
+
 def _label_schedule(history: History) -> Label:
     world, rates = history.world, history.curves.learning_rate
     numbers = {"highest rate as run": Expected(value=float(rates.max()), relative=0.01)}
     if world.training.deviation is None:
         numbers["largest difference from the plan"] = Expected(value=0.0, absolute=0.01)
     return Label(
-        truth=world.training.schedule, accepted=_MEASURED, suffices=True, numbers=numbers, words=world.training.schedule
+        truth=world.training.schedule,
+        accepted=_MEASURED,
+        suffices=True,
+        numbers=numbers,
+        words=world.training.schedule,
     )
 
 
@@ -260,34 +336,63 @@ def _label_data(history: History) -> Label:
 def _label_files(history: History) -> Label:
     written = [item.step for attempt in history.attempts for item in attempt.checkpoints]
     accepted = _MEASURED if written else frozenset({CANNOT_TELL, "measured"})
-    numbers = {"kept": Expected(value=len(history.kept_steps))} if written and not history.world.evidence.torn_lines else {}
-    return Label(truth=f"{len(written)} written, {len(history.kept_steps)} kept", accepted=accepted, suffices=bool(written), numbers=numbers)
+    numbers = (
+        {"kept": Expected(value=len(history.kept_steps))}
+        if written and not history.world.evidence.torn_lines
+        else {}
+    )
+    return Label(
+        truth=f"{len(written)} written, {len(history.kept_steps)} kept",
+        accepted=accepted,
+        suffices=bool(written),
+        numbers=numbers,
+    )
 
 
 def _label_size(history: History) -> Label:
     if not any(attempt.checkpoints for attempt in history.attempts):
-        return Label(truth="none", accepted=frozenset({CANNOT_TELL}), suffices=False, reason="none was written")
+        return Label(
+            truth="none", accepted=frozenset({CANNOT_TELL}), suffices=False, reason="none was written"
+        )
     files = checkpoint_files(history.world)
     numbers = {"checkpoint": Expected(value=sum(files.values()))}
     return Label(truth=f"{sum(files.values())} bytes", accepted=_MEASURED, suffices=True, numbers=numbers)
 
 
 def _label_step_time(history: History, means: Steady) -> Label:
+    # The steps right after a start count only while they are not much longer than others.
+    late = np.concatenate(
+        [
+            attempt.timing.durations[AS_IT_IS][11:][history.standing(attempt)[11:]]
+            for attempt in history.attempts
+        ]
+    )
     numbers = {
-        "median": Expected(value=float(np.median(means.durations)), relative=0.02),
-        "mean": Expected(value=float(means.durations.mean()), relative=0.03),
-        "95th percentile": Expected(value=float(np.percentile(means.durations, 95)), relative=0.06),
+        "median": _between(np.median(means.durations), np.median(late), 0.01),
+        "mean": _between(means.durations.mean(), late.mean(), 0.01),
+        "95th percentile": _between(np.percentile(means.durations, 95), np.percentile(late, 95), 0.05),
     }
     if not _is_of_one_layout(history):
         numbers = {}
-    return Label(truth=f"{np.median(means.durations):.4f} s", accepted=_MEASURED, suffices=True, numbers=numbers)
+    return Label(
+        truth=f"{np.median(means.durations):.4f} s", accepted=_MEASURED, suffices=True, numbers=numbers
+    )
+
+
+def _between(first: float, second: float, relative: float) -> Expected:
+    """A number that is one of the two, or between them."""
+    return Expected(
+        value=float(first + second) / 2, relative=relative, absolute=abs(float(first - second)) / 2
+    )
 
 
 def _label_step_network(history: History, means: Steady) -> Label:
     world = history.world
     step = float(means.durations.mean())
     is_whole = _is_of_one_layout(history) and not _incomplete(history)
-    numbers = {"step": Expected(value=step, relative=0.03)} if is_whole else {}
+    usual = float(steady(history, history.attempts, _LONGEST).durations.mean())
+    spread = abs(step - usual) / 2
+    numbers = {"step": Expected(value=(step + usual) / 2, relative=0.03, absolute=spread)} if is_whole else {}
     suffices, reason = True, ""
     layouts = {start.workers for start in world.starts}
     if world.most_ranks > 1 and not world.evidence.has_gradient_bytes:
@@ -302,6 +407,13 @@ def _label_step_network(history: History, means: Steady) -> Label:
     is_fed = means.starved < 0.05 and abs(means.saved - means.saved_if_fed) < 0.01
     if len(layouts) == 1 and suffices and means.probes >= 3 and not world.network.changes and is_fed:
         cost = means.saved_if_fed * step
-        numbers["exchange"] = Expected(value=cost, relative=0.1, absolute=0.04 * step)
-    return Label(truth=f"exchange {means.saved_if_fed:.3f} of {step:.4f} s", accepted=accepted, suffices=suffices, reason=reason, numbers=numbers)
-
+        numbers["exchange"] = Expected(
+            value=cost, relative=0.1, absolute=(0.04 + 2.5 * _probe_spread(history, means)) * step + spread
+        )
+    return Label(
+        truth=f"exchange {means.saved_if_fed:.3f} of {step:.4f} s",
+        accepted=accepted,
+        suffices=suffices,
+        reason=reason,
+        numbers=numbers,
+    )

@@ -52,18 +52,18 @@ def label_trained(history: History) -> Label:
     special = _special(history)
     if special:
         return Label(truth=f"no ({special})", accepted=frozenset({"no"}), suffices=True, reason=special)
-    gains = [_gain(history, rates) for rates in _continuations(history)]
+    gains = _gains(history)
     accepted = frozenset[str]().union(*(gain.verdicts for gain in gains))
     rise, reason, is_open = _rise(history), "", len({gain.verdicts for gain in gains}) > 1
     if is_open:
-        reason = "the schedule ends here: frozen, or with a longer plan, it goes on differently"
-    if rise < _NOTICED and world.steps - 0.02 * world.steps < world.learning.overfit_step < 1.5 * world.steps:
-        unseen = replace(history, world=replace(world, learning=replace(world.learning, overfit=0.0)))
-        without = [_gain(unseen, rates).verdicts for rates in _continuations(history)]
-        is_open, reason = is_open or accepted != frozenset[str]().union(*without), "overfitting that has not begun"
-        accepted = accepted.union(*without)
+        reason = "it goes on differently frozen or with a longer plan, or rises again later"
+    unseen = _without_unseen_overfitting(history)
+    if unseen is not history:
+        others = frozenset[str]().union(*(gain.verdicts for gain in _gains(unseen)))
+        if others != accepted:
+            accepted, is_open, reason = accepted | others, True, "overfitting that does not show yet"
     if {"yes", "no"} <= accepted:
-        accepted |= {"partly"}
+        accepted, is_open = accepted | {"partly"}, True
     if history.curves.valid[world.steps] > _STUCK * np.log(world.model.vocabulary) and "yes" in accepted:
         accepted, is_open, reason = accepted | {"no"}, True, "so high a loss may be called stuck"
     if history.curves.bleu[world.steps] < 1.0 and "partly" in accepted:
@@ -77,11 +77,25 @@ def label_trained(history: History) -> Label:
         suffices = True
     if is_open:
         suffices, why = False, ""
+    if len(evaluated) < _FEWEST and world.learning.overfit_step < world.steps:
+        # All that shows is the training loss, and that falls.
+        accepted |= {"no"}
     if not suffices:
         accepted |= {CANNOT_TELL}
     main = gains[-1]
     truth = f"{'/'.join(sorted(main.verdicts))} (loss {main.share:.2%}, {main.loss:.2f} borders; BLEU {main.bleu:.2f} borders)"
     return Label(truth=truth, accepted=accepted, suffices=suffices, reason=why or reason)
+
+
+def _without_unseen_overfitting(history: History) -> History:
+    """The same with no overfitting to come, where none shows in what was logged; else what was given."""
+    world = history.world
+    learning, last = world.learning, world.steps
+    late = max(last - learning.overfit_step, 0.0) / last
+    shown = learning.overfit * late**learning.overfit_power
+    if not learning.overfit or learning.overfit_step > 1.5 * last or shown > 3 * learning.noise:
+        return history
+    return replace(history, world=replace(world, learning=replace(learning, overfit=0.0)))
 
 
 def _special(history: History) -> str:
@@ -111,11 +125,21 @@ def _continuations(history: History) -> list[NDArray[np.float64]]:
     return [np.concatenate([rates, factor * planned_rates(world, most, last + 1, end)]) for most in ways]
 
 
-def _gain(history: History, rates: NDArray[np.float64]) -> _Gain:
+def _gains(history: History) -> list[_Gain]:
+    """By every way to go on, to the best point on it and to its end."""
+    return [
+        _gain(history, rates, is_best=is_best)
+        for rates in _continuations(history)
+        for is_best in (True, False)
+    ]
+
+
+def _gain(history: History, rates: NDArray[np.float64], *, is_best: bool) -> _Gain:
     world = history.world
     curve, last = curves(world, rates), world.steps
-    now, then = curve.valid[last], curve.valid[-1]
-    bleu = (curve.bleu[-1] - curve.bleu[last]) / _BORDER_BLEU if world.evidence.sentences >= 30 else np.nan
+    end = last + int(np.argmin(curve.valid[last:])) if is_best else len(rates)
+    now, then = curve.valid[last], curve.valid[end]
+    bleu = (curve.bleu[end] - curve.bleu[last]) / _BORDER_BLEU if world.evidence.sentences >= 30 else np.nan
     border = max(_BORDER_LOSS * now, _LEAST_LOSS)
     return _Gain(loss=float((now - then) / border), bleu=float(bleu), share=float((now - then) / now))
 
@@ -145,9 +169,16 @@ def label_overfitting(history: History) -> Label:
     if not world.pauses.evaluate_every or len(evaluated) < 3:
         reason = f"{len(evaluated)} evaluations"
         accepted = {"no"} if world.learning.diverge_step else _by_rise(history)
-        return Label(truth="/".join(sorted(accepted)), accepted=frozenset(accepted | {CANNOT_TELL}), suffices=False, reason=reason)
+        return Label(
+            truth="/".join(sorted(accepted)),
+            accepted=frozenset(accepted | {CANNOT_TELL}),
+            suffices=False,
+            reason=reason,
+        )
     if world.learning.diverge_step:
-        return Label(truth="no (it came apart)", accepted=frozenset({"no"}), suffices=True, reason="it came apart")
+        return Label(
+            truth="no (it came apart)", accepted=frozenset({"no"}), suffices=True, reason="it came apart"
+        )
     rise, accepted = _rise(history), _by_rise(history)
     valid = history.curves.valid[: world.steps + 1]
     noise = world.learning.noise / float(np.nanmin(valid))
@@ -157,7 +188,8 @@ def label_overfitting(history: History) -> Label:
     if suffices and rise >= _NOTICED and not world.evidence.has_probe_loss:
         suffices = False
     if not suffices:
-        accepted = accepted | {CANNOT_TELL}
+        # A rise that noise may hide is none by the documented test.
+        accepted = accepted | {CANNOT_TELL} | ({"no"} if rise < _FAR * _RISE else set())
     reason = "" if suffices else f"a rise of {rise:.2%} in noise of {noise:.2%}"
     truth = f"{'/'.join(sorted(accepted - {CANNOT_TELL}))} (rise {rise:.2%}, noise {noise:.2%}, BLEU {_bleu_change(history):+.2f})"
     return Label(truth=truth, accepted=frozenset(accepted), suffices=suffices, reason=reason)
@@ -189,4 +221,3 @@ def _bleu_change(history: History) -> float:
         return float("nan")
     lowest = int(np.nanargmin(history.curves.valid[1 : last + 1])) + 1
     return float(history.curves.bleu[last] - history.curves.bleu[lowest])
-

@@ -97,7 +97,9 @@ def _lines(history: History, file: LogFile) -> list[bytes]:
     wall, clock = host_clocks(history, file.host, times)
     lines = []
     who = f'"host":"{file.name}"' if file.rank is None else f'"rank":{file.rank}'
-    for sequence, (at, time_ns, clock_s) in enumerate(zip(order.tolist(), wall.tolist(), clock.tolist(), strict=True)):
+    for sequence, (at, time_ns, clock_s) in enumerate(
+        zip(order.tolist(), wall.tolist(), clock.tolist(), strict=True)
+    ):
         body = file.bodies[at]
         if isinstance(body, str):
             line = f'{{"schema":1,"time_ns":{time_ns},"clock_s":{clock_s:.6f},{who},"sequence":{sequence},{body}}}\n'
@@ -133,7 +135,11 @@ def _log_steps(history: History, attempt: Attempt, logs: LogFiles) -> None:
     heads = _heads(history, attempt)
     hosts = host_of_rank(attempt.start.workers)
     lag = _GPU_LAG if world.cluster.has_gpus else 0
-    sent = world.model.gradient_bytes + 64 if attempt.start.ranks > 1 and world.evidence.has_gradient_bytes else 0
+    sent = (
+        world.model.gradient_bytes + 64
+        if attempt.start.ranks > 1 and world.evidence.has_gradient_bytes
+        else 0
+    )
     drained = _drained(attempt, lag)
     last_s = attempt.end_s - 0.4 if attempt.is_killed else np.inf
     for rank in range(attempt.start.ranks):
@@ -144,7 +150,9 @@ def _log_steps(history: History, attempt: Attempt, logs: LogFiles) -> None:
         )  # fmt: skip
         rows = phases.tolist()
         ends = timing.end[:, rank]
-        for k, (head, (data, forward, backward, exchange, optimizer, other)) in enumerate(zip(heads, rows, strict=True)):
+        for k, (head, (data, forward, backward, exchange, optimizer, other)) in enumerate(
+            zip(heads, rows, strict=True)
+        ):
             read = drained[k]
             time_s = float(ends[read]) if read < len(ends) else np.inf
             if time_s > last_s:
@@ -194,7 +202,12 @@ def _heads(history: History, attempt: Attempt) -> list[str]:
     tokens = history.tokens[at]
     norms = 0.4 + 0.6 * np.abs(np.nan_to_num(nll - nll.min() if np.isfinite(nll).any() else nll))
     columns = zip(
-        nll.tolist(), smoothed.tolist(), history.curves.learning_rate[at].tolist(), norms.tolist(), tokens.tolist(), strict=True
+        nll.tolist(),
+        smoothed.tolist(),
+        history.curves.learning_rate[at].tolist(),
+        norms.tolist(),
+        tokens.tolist(),
+        strict=True,
     )
     epoch, scale = world.training.updates_per_epoch, 1024.0 if world.model.precision == "fp16" else 1.0
     heads = []
@@ -234,4 +247,3 @@ def _log_samples(history: History, attempt: Attempt, logs: LogFiles, rng: np.ran
         file.add(attempt.launched_s + 0.5, describe_host(world, workers))
         for time_s, body in sample_host(history, attempt, host, rng):
             file.add(time_s, body)
-
