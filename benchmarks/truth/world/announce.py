@@ -69,8 +69,8 @@ def announce(history: History, number: int, logs: "LogFiles") -> None:
         if world.evidence.has_peak:
             file.add(attempt.launched_s + 0.4 + late, _device(world, rank))
     first = logs.rank(0, 0)
-    if attempt.start.is_rejected and attempt.first_step > 1:
-        first.add(attempt.training_s - 0.01, _rejection(history, number))
+    if attempt.rejected_step:
+        first.add(attempt.training_s - 0.01, _rejection(attempt.rejected_step))
     first.add(attempt.training_s - 0.001, _batches(world))
     first.add(attempt.training_s, _training_started(history, attempt))
 
@@ -232,12 +232,9 @@ def _training_finished(history: History, attempt: Attempt, reason: str) -> Event
     )
 
 
-def _rejection(history: History, number: int) -> Event:
-    before = history.attempts[number - 1]
-    newest = max((item.step for item in before.checkpoints), default=0)
-    return CheckpointRejected(
-        folder=f"checkpoints/step-{newest:08d}", reason="model.safetensors is shorter than its manifest says"
-    )
+def _rejection(step: int) -> Event:
+    reason = "model.safetensors is shorter than its manifest says"
+    return CheckpointRejected(folder=f"checkpoints/step-{step:08d}", reason=reason)
 
 
 def _loss(world: World, number: int, attempt: Attempt) -> Event:

@@ -54,6 +54,8 @@ class Attempt:
     """When the ranks wrote their first record."""
     training_s: float
     timing: Timing
+    rejected_step: int = 0
+    """Of the checkpoint that was found damaged; 0 where none was."""
     evaluations: list[Evaluation] = field(default_factory=list)
     checkpoints: list[Checkpoint] = field(default_factory=list)
     trained_s: float = 0.0
@@ -133,11 +135,13 @@ def simulate(world: World) -> History:
     )
     saved: list[Checkpoint] = []
     for number, start in enumerate(world.starts):
+        newest = max((item.step for item in saved), default=0)
         first = _resume_step(start, saved) + 1
         # A later start may find less than the one before left behind, but it never begins behind nothing.
         saved = [item for item in saved if item.step < first]
         firsts.append(first)
         attempt = _begin(world, start, first=first, now=now, is_new=number == 0, rng=rng, saved=saved)
+        attempt.rejected_step = newest if newest >= first else 0
         attempts.append(attempt)
         now = attempt.end_s
     rates = learning_rates(world, firsts)

@@ -91,7 +91,7 @@ def _without_unseen_overfitting(history: History) -> History:
     """The same with no overfitting to come, where none shows in what was logged; else what was given."""
     world = history.world
     learning, last = world.learning, world.steps
-    late = max(last - learning.overfit_step, 0.0) / last
+    late = max(max(_evaluated(history), default=0) - learning.overfit_step, 0.0) / last
     shown = learning.overfit * late**learning.overfit_power
     if not learning.overfit or learning.overfit_step > 1.5 * last or shown > 3 * learning.noise:
         return history
@@ -179,7 +179,8 @@ def label_overfitting(history: History) -> Label:
         return Label(
             truth="no (it came apart)", accepted=frozenset({"no"}), suffices=True, reason="it came apart"
         )
-    rise, accepted = _rise(history), _by_rise(history)
+    # What came after the last look at the model nobody can know.
+    rise, accepted = _rise(history), _by_rise(history) | _by_rise(_until(history, int(evaluated[-1])))
     valid = history.curves.valid[: world.steps + 1]
     noise = world.learning.noise / float(np.nanmin(valid))
     seen = valid[evaluated]
@@ -193,6 +194,12 @@ def label_overfitting(history: History) -> Label:
     reason = "" if suffices else f"a rise of {rise:.2%} in noise of {noise:.2%}"
     truth = f"{'/'.join(sorted(accepted - {CANNOT_TELL}))} (rise {rise:.2%}, noise {noise:.2%}, BLEU {_bleu_change(history):+.2f})"
     return Label(truth=truth, accepted=frozenset(accepted), suffices=suffices, reason=reason)
+
+
+def _until(history: History, step: int) -> History:
+    """The same run as if it had ended here."""
+    starts = tuple(replace(start, last_step=min(start.last_step, step)) for start in history.world.starts)
+    return replace(history, world=replace(history.world, starts=starts))
 
 
 def _by_rise(history: History) -> set[str]:
