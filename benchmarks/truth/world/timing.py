@@ -166,7 +166,9 @@ def _draw(world: World, start: Start, steps: NDArray[np.int64], rng: np.random.G
     compute, shape = world.compute, (len(steps), start.ranks)
     batch = np.maximum(1 + compute.batch_spread * rng.standard_normal(len(steps)), 0.3)[:, None]
     share = np.maximum(1 + compute.imbalance * rng.standard_normal(shape), 0.3)
-    speed = _slowness(world, start, steps, rng) * batch * share * compute.step_s
+    # An update is as large whoever shares it.
+    own_s = compute.step_s * world.starts[0].ranks / start.ranks
+    speed = _slowness(world, start, steps, rng) * batch * share * own_s
     backward = speed * compute.backward_share * _noise(rng, compute.jitter, shape)
     forward = speed * (1 - compute.backward_share) * _noise(rng, compute.jitter, shape)
     rehearsal = speed * _noise(rng, compute.jitter, shape)
@@ -268,7 +270,7 @@ def _transfers(
 def _builds(world: World, start: Start, steps: NDArray[np.int64], rng: np.random.Generator) -> Array:
     """Seconds in which the loader of each rank makes each update."""
     loader, shape = world.loader, (len(steps), start.ranks)
-    build = loader.build_s * _noise(rng, loader.spread, shape)
+    build = loader.build_s * world.starts[0].ranks / start.ranks * _noise(rng, loader.spread, shape)
     if 0 <= loader.slow_rank < start.ranks:
         build[:, loader.slow_rank] *= loader.slow_factor
     build += (rng.random(shape) < loader.stall_chance) * loader.stall_s * rng.gamma(4.0, 0.25, shape)

@@ -24,6 +24,7 @@ _GPUS = ("no", "partly", "yes")
 _CPU_OFTEN = 0.25
 _LONGEST = 6.0
 """Medians beyond which a step is rather a pause that happened to fall into one."""
+_WARMING_STEPS = 10
 _MOST_CUT = 0.6
 """Share of the run up to which a log must go to count."""
 
@@ -363,12 +364,12 @@ def _label_size(history: History) -> Label:
 
 def _label_step_time(history: History, means: Steady) -> Label:
     # The steps right after a start count only while they are not much longer than others.
-    late = np.concatenate(
-        [
-            attempt.timing.durations[AS_IT_IS][11:][history.standing(attempt)[11:]]
-            for attempt in history.attempts
-        ]
-    )
+    usual, calm = float(np.median(means.durations)), []
+    for attempt in history.attempts:
+        durations = attempt.timing.durations[AS_IT_IS]
+        is_late = np.arange(len(durations)) > _WARMING_STEPS
+        calm.append(durations[history.standing(attempt) & (is_late | (durations < 1.5 * usual))])
+    late = np.concatenate(calm)
     numbers = {
         "median": _between(np.median(means.durations), np.median(late), 0.01),
         "mean": _between(means.durations.mean(), late.mean(), 0.01),
