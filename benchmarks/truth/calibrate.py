@@ -150,11 +150,14 @@ def main() -> None:
 
 
 def _judge(seeds: range, *, processes: int) -> Iterator[Judged]:
-    with Bars() as bars, bars.bar("Judging runs", total=len(seeds), unit="runs") as bar:
-        with ProcessPoolExecutor(processes) as pool:
-            for answers in pool.map(judge_seed, seeds, chunksize=_CHUNK):
-                bar.advance(1)
-                yield from answers
+    with (
+        Bars() as bars,
+        bars.bar("Judging runs", total=len(seeds), unit="runs") as bar,
+        ProcessPoolExecutor(processes) as pool,
+    ):
+        for answers in pool.map(judge_seed, seeds, chunksize=_CHUNK):
+            bar.advance(1)
+            yield from answers
 
 
 def _line(item: Judged) -> str:
@@ -192,7 +195,8 @@ def _write_page(rows: Sequence[dict[str, Any]], judged: Sequence[Judged], path: 
     runs = len({item.seed for item in judged})
     wrong = sum(item.outcome == "wrong" for item in judged)
     answered = sum(item.outcome in {"right", "wrong"} for item in judged)
-    text = f"{runs:,} runs, {len(judged):,} questions, {answered:,} answers, {wrong:,} of them wrong ([figures](../{path.relative_to(_ROOT)}))."
+    figures = f"[figures](../{path.relative_to(_ROOT)})"
+    text = f"{runs:,} runs, {len(judged):,} questions, {answered:,} answers, {wrong:,} of them wrong ({figures})."
     figure = "![How often answers are right at each stated confidence](calibration.svg)"
     _PAGE.write_text(
         f"{before}{_BEGIN}\n\n{text}\n\n{_table(rows)}\n\n{figure}\n\n{_END}{after}", encoding="utf-8"

@@ -25,9 +25,10 @@ def wilson(right: int, count: int) -> tuple[float, float]:
 def draw_reliability(rows: Sequence[dict[str, Any]]) -> str:
     """An SVG: for each question and confidence the share of right answers with its interval."""
     height = _TOP + len(rows) * (_ROW + 3 * _SPREAD) + 30
+    width, font = _LEFT + _WIDTH + 40, 'font-family="sans-serif" font-size="12"'
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_LEFT + _WIDTH + 40}" height="{height}" font-family="sans-serif" font-size="12">',
-        f'<rect width="{_LEFT + _WIDTH + 40}" height="{height}" fill="white"/>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" {font}>',
+        f'<rect width="{width}" height="{height}" fill="white"/>',
         f'<text x="{_LEFT}" y="16">Share of answers that are right, with 95 % intervals</text>',
         *_legend(),
         *_axis(height),
@@ -69,8 +70,9 @@ def _bar(counted: dict[str, Any], confidence: str, *, y: int) -> list[str]:
     if not counted["answers"]:
         return []
     colour, share = _COLOURS[confidence], counted["right"] / counted["answers"]
+    title = f"<title>{counted['right']} of {counted['answers']}</title>"
     low, high = _x(counted["low"]), _x(counted["high"])
     return [
         f'<line x1="{low:.1f}" y1="{y}" x2="{high:.1f}" y2="{y}" stroke="{colour}" stroke-width="2"/>',
-        f'<circle cx="{_x(share):.1f}" cy="{y}" r="3.5" fill="{colour}"><title>{counted["right"]} of {counted["answers"]}</title></circle>',
+        f'<circle cx="{_x(share):.1f}" cy="{y}" r="3.5" fill="{colour}">{title}</circle>',
     ]

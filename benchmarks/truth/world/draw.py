@@ -3,15 +3,18 @@
 from dataclasses import replace
 
 import numpy as np
+from benchmarks.truth.world.dice import log_uniform
 from benchmarks.truth.world.draw_evidence import draw_clocks, draw_evidence
 from benchmarks.truth.world.draw_learning import draw_learning, draw_training
 from benchmarks.truth.world.world import (
     Cluster,
     Compute,
+    Ending,
     Loader,
     Model,
     Network,
     Pauses,
+    Scope,
     Stall,
     Start,
     World,
@@ -34,9 +37,9 @@ def draw(seed: int) -> World:
     cluster, workers = _draw_cluster(rng)
     ranks = sum(workers)
     model = _draw_model(rng, cluster.device)
-    steps = int(min(_log_uniform(rng, 130, 1900), _ROWS / ranks))
+    steps = int(min(log_uniform(rng, 130, 1900), _ROWS / ranks))
     # How long the exchange is beside computing is drawn, and the link that comes nearest is taken.
-    step_s, ratio = _log_uniform(rng, 0.03, 8), _log_uniform(rng, 0.02, 6)
+    step_s, ratio = log_uniform(rng, 0.03, 8), log_uniform(rng, 0.02, 6)
     network, transfer_s = _draw_network(
         rng, workers, model, wanted_s=step_s * ratio, has_gpus=cluster.has_gpus
     )
@@ -74,10 +77,6 @@ def draw(seed: int) -> World:
     )
 
 
-def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
-    return float(np.exp(rng.uniform(np.log(low), np.log(high))))
-
-
 def _draw_cluster(rng: np.random.Generator) -> tuple[Cluster, tuple[int, ...]]:
     ranks = int(rng.choice([1, 2, 3, 4, 6, 8, 12, 16], p=[0.1, 0.28, 0.08, 0.22, 0.06, 0.14, 0.04, 0.08]))
     most = min(ranks, len(_HOSTS))
@@ -92,15 +91,13 @@ def _draw_cluster(rng: np.random.Generator) -> tuple[Cluster, tuple[int, ...]]:
 
 def _draw_model(rng: np.random.Generator, device: str) -> Model:
     has_gpus = device != "cpu"
-    parameters = int(_log_uniform(rng, 2e7, 2.5e8) if has_gpus else _log_uniform(rng, 3e5, 6e7))
+    parameters = int(log_uniform(rng, 2e7, 2.5e8) if has_gpus else log_uniform(rng, 3e5, 6e7))
     precisions = {"cpu": ("fp32",), _GPUS[0]: ("fp16", "fp32")}.get(device, ("bf16", "bf16", "tf32"))
     return Model(
         parameters=parameters,
         vocabulary=int(rng.choice([1000, 4000, 8000, 16000, 32768])),
         width=int(rng.choice([128, 256, 512, 1024])),
-        tokens_per_update=int(
-            _log_uniform(rng, 4000, 200_000) if has_gpus else _log_uniform(rng, 500, 30_000)
-        ),
+        tokens_per_update=int(log_uniform(rng, 4000, 200_000) if has_gpus else log_uniform(rng, 500, 30_000)),
         precision=str(rng.choice(precisions)),
         peak_share=float(rng.uniform(0.15, 0.7)),
         has_averages=bool(rng.random() < 0.2),
@@ -126,30 +123,30 @@ def _draw_network(
         links[int(rng.integers(len(links)))] *= float(rng.uniform(0.1, 0.6))
     changes: tuple[tuple[float, float], ...] = ()
     if rng.random() < 0.15:
-        begin, factor = float(rng.uniform(0.2, 0.8)), float(_log_uniform(rng, 0.1, 4.0))
+        begin, factor = float(rng.uniform(0.2, 0.8)), float(log_uniform(rng, 0.1, 4.0))
         changes = ((begin, factor),)
         if rng.random() < 0.4:
             changes = (*changes, (float(rng.uniform(begin, 1.0)), 1.0))
     micro = int(rng.choice([1, 2, 4, 8]))
-    internal = _log_uniform(rng, 2e10, 2e11) if has_gpus else _log_uniform(rng, 8e8, 6e9)
+    internal = log_uniform(rng, 2e10, 2e11) if has_gpus else log_uniform(rng, 8e8, 6e9)
     seconds = 0.0 if ranks == 1 else sent / (internal if len(workers) == 1 else min(links))
     can_stall, loses = rng.random() < 0.1, rng.random() < 0.12
     network = Network(
         bytes_per_s=tuple(links),
         nominal_bits_per_s=int(claimed * 8),
-        latency_s=_log_uniform(rng, 2e-5, 2e-3) if rng.random() < 0.9 else 0.02,
+        latency_s=log_uniform(rng, 2e-5, 2e-3) if rng.random() < 0.9 else 0.02,
         internal_bytes_per_s=internal,
         buckets=max(2, min(8, model.gradient_bytes // 2**20), model.gradient_bytes // (25 * 2**20)),
         # Only the last of the micro-batches sends.
         first_bucket=1 - float(rng.uniform(0.5, 0.95)) / micro,
         slowing=float(rng.uniform(0.0, 0.1) if has_gpus else rng.uniform(0.0, 0.45)),
-        jitter=_log_uniform(rng, 0.01, 0.35),
+        jitter=log_uniform(rng, 0.01, 0.35),
         changes=changes,
-        stall_chance=_log_uniform(rng, 0.002, 0.03) if can_stall else 0.0,
-        stall_s=_log_uniform(rng, 1, 10) * seconds + 0.2,
-        loss_chance=_log_uniform(rng, 0.005, 0.3) if loses else 0.0,
+        stall_chance=log_uniform(rng, 0.002, 0.03) if can_stall else 0.0,
+        stall_s=log_uniform(rng, 1, 10) * seconds + 0.2,
+        loss_chance=log_uniform(rng, 0.005, 0.3) if loses else 0.0,
         timeout_s=float(rng.uniform(0.2, 0.8)),
-        background_bytes_per_s=_log_uniform(rng, 1e2, 1e5) if rng.random() < 0.9 else 0.1 * delivered,
+        background_bytes_per_s=log_uniform(rng, 1e2, 1e5) if rng.random() < 0.9 else 0.1 * delivered,
         has_mesh=bool(rng.random() < 0.7),
     )
     return network, seconds
@@ -171,16 +168,16 @@ def _draw_compute(
     return Compute(
         step_s=step_s,
         backward_share=float(rng.uniform(0.55, 0.72)),
-        optimizer_share=_log_uniform(rng, 0.005, 0.1),
-        other_share=_log_uniform(rng, 0.001, 0.08),
-        batch_spread=_log_uniform(rng, 0.005, 0.1),
-        imbalance=_log_uniform(rng, 0.002, 0.08),
-        jitter=_log_uniform(rng, 0.002, 0.03) if has_gpus else _log_uniform(rng, 0.005, 0.12),
+        optimizer_share=log_uniform(rng, 0.005, 0.1),
+        other_share=log_uniform(rng, 0.001, 0.08),
+        batch_spread=log_uniform(rng, 0.005, 0.1),
+        imbalance=log_uniform(rng, 0.002, 0.08),
+        jitter=log_uniform(rng, 0.002, 0.03) if has_gpus else log_uniform(rng, 0.005, 0.12),
         wander=float(rng.choice([0.0, 0.0, 0.01, 0.05])),
         slow_ranks=slow_ranks,
         slow_hosts=slow_hosts,
         heat=heat,
-        first_step_s=step_s * _log_uniform(rng, 0.3, 30),
+        first_step_s=step_s * log_uniform(rng, 0.3, 30),
         stalls=_draw_stalls(rng, workers, step_s=step_s, steps=steps),
     )
 
@@ -188,70 +185,53 @@ def _draw_compute(
 def _draw_stalls(
     rng: np.random.Generator, workers: tuple[int, ...], *, step_s: float, steps: int
 ) -> tuple[Stall, ...]:
-    stalls = []
+    stalls: list[Stall] = []
+    scopes: tuple[tuple[Scope, int], ...] = (("rank", sum(workers)), ("host", len(workers)), ("all", 1))
     while rng.random() < 0.25 and len(stalls) < 3:
-        scope = str(rng.choice(["rank", "host", "all"]))
-        number = int(rng.integers({"rank": sum(workers), "host": len(workers), "all": 1}[scope]))
-        kind = rng.random()
-        if kind < 0.3:
-            stall = Stall(
-                scope=scope,
-                number=number,
-                seconds=step_s * _log_uniform(rng, 0.3, 5),
-                every_steps=int(rng.integers(10, 120)),
-            )  # type: ignore[arg-type]
-        elif kind < 0.5:
-            every_s = step_s * _log_uniform(rng, 15, 200)
-            stall = Stall(
-                scope=scope, number=number, seconds=step_s * _log_uniform(rng, 0.5, 5), every_s=every_s
-            )  # type: ignore[arg-type]
-        elif kind < 0.75:
-            stall = Stall(
-                scope=scope, number=number, seconds=step_s * _log_uniform(rng, 8, 60), chance=2.5 / steps
-            )  # type: ignore[arg-type]
-        else:
-            stall = Stall(
-                scope=scope,
-                number=number,
-                seconds=step_s * _log_uniform(rng, 0.2, 3),
-                chance=_log_uniform(rng, 0.01, 0.15),
-            )  # type: ignore[arg-type]
-        stalls.append(stall)
+        scope, count = scopes[int(rng.integers(3))]
+        usual = Stall(scope=scope, number=int(rng.integers(count)), seconds=step_s * log_uniform(rng, 0.3, 5))
+        kinds = (
+            replace(usual, every_steps=int(rng.integers(10, 120))),
+            replace(usual, every_s=step_s * log_uniform(rng, 15, 200)),
+            replace(usual, chance=2.5 / steps, seconds=step_s * log_uniform(rng, 8, 60)),
+            replace(usual, chance=log_uniform(rng, 0.01, 0.15)),
+        )
+        stalls.append(kinds[int(rng.choice(4, p=[0.3, 0.2, 0.25, 0.25]))])
     return tuple(stalls)
 
 
 def _draw_loader(rng: np.random.Generator, ranks: int, *, step_s: float, transfer_s: float) -> Loader:
     step = step_s + 0.5 * transfer_s
-    load = _log_uniform(rng, 0.01, 0.5)
+    load = log_uniform(rng, 0.01, 0.5)
     if rng.random() < 0.2:
-        load = _log_uniform(rng, 0.7, 2.5)
+        load = log_uniform(rng, 0.7, 2.5)
     return Loader(
         build_s=load * step,
-        spread=_log_uniform(rng, 0.05, 0.5),
+        spread=log_uniform(rng, 0.05, 0.5),
         depth=4,
         slow_rank=int(rng.integers(ranks)) if rng.random() < 0.1 else -1,
         slow_factor=float(rng.uniform(1.5, 6)),
-        stall_chance=_log_uniform(rng, 0.002, 0.05) if rng.random() < 0.12 else 0.0,
-        stall_s=step * _log_uniform(rng, 1, 20),
-        epoch_s=step * _log_uniform(rng, 0.5, 10) if rng.random() < 0.4 else 0.0,
+        stall_chance=log_uniform(rng, 0.002, 0.05) if rng.random() < 0.12 else 0.0,
+        stall_s=step * log_uniform(rng, 1, 20),
+        epoch_s=step * log_uniform(rng, 0.5, 10) if rng.random() < 0.4 else 0.0,
     )
 
 
 def _draw_pauses(rng: np.random.Generator, steps: int, *, step_s: float, launcher: str) -> Pauses:
-    count = int(_log_uniform(rng, 8, 60)) if rng.random() < 0.9 else int(rng.integers(1, 6))
+    count = int(log_uniform(rng, 8, 60)) if rng.random() < 0.9 else int(rng.integers(1, 6))
     every = max(1, int(steps / count))
-    loss_s, translate_s = step_s * _log_uniform(rng, 0.2, 5), step_s * _log_uniform(rng, 0.5, 20)
-    blocked = step_s * _log_uniform(rng, 0.01, 1.5)
+    loss_s, translate_s = step_s * log_uniform(rng, 0.2, 5), step_s * log_uniform(rng, 0.5, 20)
+    blocked = step_s * log_uniform(rng, 0.01, 1.5)
     return Pauses(
         evaluate_every=every if rng.random() < 0.94 else 0,
         loss_s=loss_s,
         translate_s=translate_s,
         checkpoint_every=int(rng.integers(20, max(30, steps))) if rng.random() < 0.4 else 0,
         blocked_s=blocked,
-        write_s=min(step_s * _log_uniform(rng, 0.3, 10), every * step_s * 0.6),
+        write_s=min(step_s * log_uniform(rng, 0.3, 10), every * step_s * 0.6),
         launch_s=float(rng.uniform(2, 12)),
-        prepare_s=_log_uniform(rng, 2, 200) if rng.random() < 0.5 and launcher != "torchrun" else 0.0,
-        loop_s=_log_uniform(rng, 1e-4, 5e-3),
+        prepare_s=log_uniform(rng, 2, 200) if rng.random() < 0.5 and launcher != "torchrun" else 0.0,
+        loop_s=log_uniform(rng, 1e-4, 5e-3),
     )
 
 
@@ -264,24 +244,28 @@ def _draw_starts(
     cuts = sorted(
         {int(cut) for cut in rng.integers(least, max(steps - 20, least + 1), count - 1) if cut < steps - 5}
     )
-    last_ending = str(rng.choice(["finish", "stop", "kill"], p=[0.7, 0.18, 0.12]))
+    last_ending = _pick_ending(rng, (0.7, 0.18, 0.12))
     max_steps = steps if last_ending == "finish" else int(steps * rng.uniform(1.02, 3))
-    is_longer, starts = rng.random() < 0.35, []
-    now, gap = workers, 0.0
+    is_longer, now, gap = rng.random() < 0.35, workers, 0.0
+    starts: list[Start] = []
     for number, last in enumerate([*cuts, steps]):
-        is_last = last == steps
-        ending = last_ending if is_last else ("kill" if rng.random() < 0.55 else "stop")
-        plan = last if is_longer and not is_last and ending == "stop" else max_steps
-        if plan == last and not is_last:
-            ending = "finish"
+        ending = last_ending if last == steps else _pick_ending(rng, (0.0, 0.45, 0.55))
+        plan = max_steps
+        if last < steps and is_longer and ending == "stop":
+            # It came to the end of its plan, and goes on by a longer one.
+            plan, ending = last, "finish"
         is_rejected = bool(number and starts[-1].ending == "kill" and rng.random() < 0.12)
-        starts.append(
-            Start(
-                workers=now, last_step=last, ending=ending, max_steps=plan, gap_s=gap, is_rejected=is_rejected
-            )  # type: ignore[arg-type]
+        start = Start(
+            workers=now, last_step=last, ending=ending, max_steps=plan, gap_s=gap, is_rejected=is_rejected
         )
-        is_lost = ending == "kill"
-        gap = float(rng.uniform(2, 25) if is_lost and launcher != "torchrun" else _log_uniform(rng, 5, 4000))
+        starts.append(start)
+        has_head = ending == "kill" and launcher != "torchrun"
+        gap = float(rng.uniform(2, 25)) if has_head else log_uniform(rng, 5, 4000)
         if len(workers) > 1 and rng.random() < 0.3:
             now = workers[: int(rng.integers(1, len(workers) + 1))]
     return tuple(starts)
+
+
+def _pick_ending(rng: np.random.Generator, chances: tuple[float, float, float]) -> Ending:
+    endings: tuple[Ending, ...] = ("finish", "stop", "kill")
+    return endings[int(rng.choice(3, p=chances))]

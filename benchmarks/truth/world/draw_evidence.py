@@ -1,16 +1,13 @@
 """Draws what of a run is written down, what is lost, and how its clocks differ."""
 
 import numpy as np
+from benchmarks.truth.world.dice import log_uniform
 from benchmarks.truth.world.world import Clocks, Cluster, Evidence
 
 __all__ = ["draw_clocks", "draw_evidence"]
 
 _MOST_SAMPLES = 500
 """Of a run, all hosts together."""
-
-
-def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
-    return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
 def draw_evidence(
@@ -49,7 +46,7 @@ def draw_evidence(
         sentences=int(rng.choice([0, 20, 100, 500, 2000], p=[0.12, 0.05, 0.18, 0.3, 0.35]))
         if has_evaluations
         else 0,
-        valid_tokens=int(_log_uniform(rng, 2_000, 100_000)),
+        valid_tokens=int(log_uniform(rng, 2_000, 100_000)),
         lost_ranks=lost,
         cut_ranks=cut,
         torn_lines=int(rng.integers(1, 6)) if rng.random() < 0.06 else 0,
@@ -63,7 +60,7 @@ def draw_clocks(rng: np.random.Generator, hosts: int) -> Clocks:
     spread = float(rng.choice([0.003, 0.05, 2.0, 200.0], p=[0.5, 0.25, 0.15, 0.1]))
     jump = None
     if rng.random() < 0.06:
-        size = float(rng.choice([-1, 1])) * _log_uniform(rng, 0.5, 300)
+        size = float(rng.choice([-1, 1])) * log_uniform(rng, 0.5, 300)
         jump = (int(rng.integers(hosts)), float(rng.uniform(0.1, 0.9)), size)
     return Clocks(
         offset_s=tuple(float(offset) for offset in spread * rng.standard_normal(hosts)),

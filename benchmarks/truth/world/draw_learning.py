@@ -3,26 +3,21 @@
 from math import inf, log
 
 import numpy as np
+from benchmarks.truth.world.dice import log_uniform
 from benchmarks.truth.world.world import Learning, Model, Shape, Training
 
 __all__ = ["draw_learning", "draw_training"]
-
-
-def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
-    return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
 def draw_training(rng: np.random.Generator, steps: int, model: Model) -> Training:
     """A plan for about so many steps."""
     schedule = str(rng.choice(["transformer", "inverse_sqrt", "cosine", "linear", "constant"]))
     # Some are stopped by hand before the warm-up is over.
-    warmup = int(steps * (rng.uniform(1.1, 4) if rng.random() < 0.03 else _log_uniform(rng, 0.01, 0.3)))
-    updates = int(_log_uniform(rng, 0.05, 4) * steps) + 2
+    warmup = int(steps * (rng.uniform(1.1, 4) if rng.random() < 0.03 else log_uniform(rng, 0.01, 0.3)))
+    updates = int(log_uniform(rng, 0.05, 4) * steps) + 2
     return Training(
         schedule=schedule,
-        learning_rate=_log_uniform(rng, 0.5, 4)
-        if schedule == "transformer"
-        else _log_uniform(rng, 1e-4, 5e-3),
+        learning_rate=log_uniform(rng, 0.5, 4) if schedule == "transformer" else log_uniform(rng, 1e-4, 5e-3),
         warmup=max(1, warmup) if schedule in {"transformer", "inverse_sqrt"} else warmup,
         cooldown=int(steps * rng.uniform(0.05, 0.4)) if rng.random() < 0.2 else 0,
         max_tokens=int(1e12) if rng.random() < 0.1 else 0,
@@ -49,10 +44,10 @@ def draw_learning(
     diverges, overfits = rng.random() < 0.05, rng.random() < 0.3 and shape != "plateau"
     is_warming = training.warmup > steps
     # Neighbouring models differ on a small set by chance; the rest is how far each step throws the weights.
-    noise = float(np.hypot(_log_uniform(rng, 0.0005, 0.02), 0.4 / np.sqrt(valid_tokens)))
-    exponent = float(rng.uniform(0.5, 1.0)) if shape == "exponential" else _log_uniform(rng, 0.3, 1.6)
+    noise = float(np.hypot(log_uniform(rng, 0.0005, 0.02), 0.4 / np.sqrt(valid_tokens)))
+    exponent = float(rng.uniform(0.5, 1.0)) if shape == "exponential" else log_uniform(rng, 0.3, 1.6)
     # What is left to learn at the end of the run, if the rate stayed at its highest.
-    left = _log_uniform(rng, 0.08, 0.4) if is_warming else _log_uniform(rng, 0.002, 0.25)
+    left = log_uniform(rng, 0.08, 0.4) if is_warming else log_uniform(rng, 0.002, 0.25)
     if shape == "power":
         # A law that began before the first step is no law of this run.
         left = max(left, 250**-exponent)
@@ -65,9 +60,9 @@ def draw_learning(
         scale=float(steps / ages) if shape != "plateau" else 0.05 * steps,
         annealing=float(rng.uniform(0.0, 0.12)) if rng.random() < 0.7 else 0.0,
         plateau_loss=floor + drop * float(rng.uniform(0.75, 0.85)),
-        gap=_log_uniform(rng, 0.01, 0.4),
+        gap=log_uniform(rng, 0.01, 0.4),
         overfit_step=float(rng.uniform(0.1, 1.3) * steps) if overfits else inf,
-        overfit=_log_uniform(rng, 0.02, 2.0) if overfits else 0.0,
+        overfit=log_uniform(rng, 0.02, 2.0) if overfits else 0.0,
         overfit_power=float(rng.uniform(1.0, 1.6)),
         forgotten_share=float(rng.choice([0.0, 0.3, 1.0])),
         diverge_step=int(rng.uniform(0.15, 0.95) * steps) if diverges else 0,
@@ -76,7 +71,7 @@ def draw_learning(
         noise_memory=float(rng.choice([0.0, 0.0, 0.3, 0.6])),
         best_bleu=float(rng.uniform(12, 42)),
         bleu_slope=float(rng.uniform(0.5, 1.6)),
-        bleu_noise=_log_uniform(rng, 0.05, 0.8),
-        step_noise=_log_uniform(rng, 0.02, 0.15),
+        bleu_noise=log_uniform(rng, 0.05, 0.8),
+        step_noise=log_uniform(rng, 0.02, 0.15),
         dropout_cost=float(rng.uniform(0.02, 0.5)),
     )

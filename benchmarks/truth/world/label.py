@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["ANYTHING", "CANNOT_TELL", "Expected", "Label", "by_borders"]
+__all__ = ["ANYTHING", "CANNOT_TELL", "MEASURED", "Expected", "Label", "by_borders"]
 
 CANNOT_TELL = "cannot tell"
+MEASURED = frozenset({"measured"})
 ANYTHING = frozenset({"yes", "partly", "no", "measured", CANNOT_TELL})
 
 

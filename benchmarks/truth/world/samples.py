@@ -66,7 +66,7 @@ def sample_host(
     )
     yield from zip(
         times.tolist(),
-        _bodies(world, attempt, workers, (seconds, loopback, across, received, busy, again), rng),
+        _bodies(world, workers, (seconds, loopback, across, received, busy, again), rng),
         strict=True,
     )
 
@@ -96,12 +96,12 @@ def _busy(attempt: Attempt, ranks: NDArray[np.int64], times: Array, seconds: Arr
     """Rank-seconds of computing per second."""
     timing = attempt.timing
     work = (timing.own + timing.optimizer + timing.rehearsal)[:, ranks].sum(axis=1)
-    share = np.diff(np.interp(times, timing.end.max(axis=1), np.cumsum(work)), prepend=0.0) / seconds
+    share: Array = np.diff(np.interp(times, timing.end.max(axis=1), np.cumsum(work)), prepend=0.0) / seconds
     return np.clip(share, 0.0, len(ranks))
 
 
 def _bodies(
-    world: World, attempt: Attempt, workers: int, columns: tuple[Array, ...], rng: np.random.Generator
+    world: World, workers: int, columns: tuple[Array, ...], rng: np.random.Generator
 ) -> Iterator[str]:
     seconds, loopback, across, received, busy, again = columns
     cores, has_gpus = world.cluster.cores, world.cluster.has_gpus
@@ -117,8 +117,9 @@ def _bodies(
     for length, load, inner, out, into, count, resent, share, extra in rows:
         gpus = _gpu_lists(workers if has_gpus else 0, share, extra, is_hot=is_hot)
         yield (
-            f'"event":"HostSampled","fields":{{"seconds":{length:.6f},"cpu":{load:.4f},"memory_bytes":8053063680,'
-            f'"disk_free_bytes":512000000000,"disk_read_bytes_per_s":{4096 * extra:.1f},"disk_written_bytes_per_s":40960.0,'
+            f'"event":"HostSampled","fields":{{"seconds":{length:.6f},"cpu":{load:.4f},'
+            f'"memory_bytes":8053063680,"disk_free_bytes":512000000000,'
+            f'"disk_read_bytes_per_s":{4096 * extra:.1f},"disk_written_bytes_per_s":40960.0,'
             f'{gpus}"received_bytes_per_s":[{inner:.1f},{into:.1f}],"sent_bytes_per_s":[{inner:.1f},{out:.1f}],'
             f'"packets_per_s":[{inner / 30000:.1f},{count:.1f}],"dropped":[0,0],"retransmitted":{resent}}}'
         )

@@ -53,38 +53,44 @@ def label_trained(history: History) -> Label:
     if special:
         return Label(truth=f"no ({special})", accepted=frozenset({"no"}), suffices=True, reason=special)
     gains = _gains(history)
-    accepted = frozenset[str]().union(*(gain.verdicts for gain in gains))
-    rise, reason, is_open = _rise(history), "", len({gain.verdicts for gain in gains}) > 1
-    if is_open:
-        reason = "it goes on differently frozen or with a longer plan, or rises again later"
-    unseen = _without_unseen_overfitting(history)
-    if unseen is not history:
-        others = frozenset[str]().union(*(gain.verdicts for gain in _gains(unseen)))
-        if others != accepted:
-            accepted, is_open, reason = accepted | others, True, "overfitting that does not show yet"
-    if {"yes", "no"} <= accepted:
-        accepted, is_open = accepted | {"partly"}, True
-    if history.curves.valid[world.steps] > _STUCK * np.log(world.model.vocabulary) and "yes" in accepted:
-        accepted, is_open, reason = accepted | {"no"}, True, "so high a loss may be called stuck"
-    if history.curves.bleu[world.steps] < 1.0 and "partly" in accepted:
-        # A BLEU of nothing is no witness.
-        accepted |= {name for gain in gains for name in replace(gain, bleu=np.nan).verdicts}
-    if rise > _RISE / 2:
-        # Past its minimum it is trained by the loss, whatever BLEU does.
-        accepted |= {"yes"}
-    suffices, why = _allows_trained(history, gains, evaluated)
-    if rise > _RISE and len(evaluated) >= _FEWEST:
-        suffices = True
-    if is_open:
-        suffices, why = False, ""
+    main, accepted, reason = gains[-1], *_verdicts(history, gains)
+    suffices = True
+    if reason or {"yes", "no"} <= accepted:
+        suffices, reason = False, reason or "it is near the border"
+    elif not (_rise(history) > _RISE and len(evaluated) >= _FEWEST):
+        suffices, reason = _allows_trained(history, main, evaluated)
+    if not suffices:
+        accepted |= {CANNOT_TELL}
     if len(evaluated) < _FEWEST and world.learning.overfit_step < world.steps:
         # All that shows is the training loss, and that falls.
         accepted |= {"no"}
-    if not suffices:
-        accepted |= {CANNOT_TELL}
-    main = gains[-1]
-    truth = f"{'/'.join(sorted(main.verdicts))} (loss {main.share:.2%}, {main.loss:.2f} borders; BLEU {main.bleu:.2f} borders)"
-    return Label(truth=truth, accepted=accepted, suffices=suffices, reason=why or reason)
+    numbers = f"loss {main.share:.2%}, {main.loss:.2f} borders; BLEU {main.bleu:.2f} borders"
+    truth = f"{'/'.join(sorted(main.verdicts))} ({numbers})"
+    return Label(truth=truth, accepted=accepted, suffices=suffices, reason=reason)
+
+
+def _verdicts(history: History, gains: list[_Gain]) -> tuple[frozenset[str], str]:
+    """Whatever a reader may say who knows the noise-free curve, and why there is more than one answer."""
+    world, reason = history.world, ""
+    accepted = _united(gains)
+    if len({gain.verdicts for gain in gains}) > 1:
+        reason = "it goes on differently frozen or with a longer plan, or rises again later"
+    unseen = _without_unseen_overfitting(history)
+    if unseen is not history and _united(_gains(unseen)) != accepted:
+        accepted, reason = accepted | _united(_gains(unseen)), "overfitting that does not show yet"
+    if _rise(history) > _RISE / 2:
+        # Past its minimum it is trained by the loss, whatever BLEU does.
+        accepted |= {"yes"}
+    if "yes" in accepted and history.curves.valid[world.steps] > _STUCK * np.log(world.model.vocabulary):
+        accepted, reason = accepted | {"no"}, "so high a loss may be called stuck"
+    if "partly" in accepted and history.curves.bleu[world.steps] < 1.0:
+        # A BLEU of nothing is no witness.
+        accepted |= _united([replace(gain, bleu=np.nan) for gain in gains])
+    return accepted | ({"partly"} if {"yes", "no"} <= accepted else set()), reason
+
+
+def _united(gains: list[_Gain]) -> frozenset[str]:
+    return frozenset[str]().union(*(gain.verdicts for gain in gains))
 
 
 def _without_unseen_overfitting(history: History) -> History:
@@ -144,13 +150,13 @@ def _gain(history: History, rates: NDArray[np.float64], *, is_best: bool) -> _Ga
     return _Gain(loss=float((now - then) / border), bleu=float(bleu), share=float((now - then) / now))
 
 
-def _allows_trained(history: History, gains: list[_Gain], evaluated: NDArray[np.int64]) -> tuple[bool, str]:
+def _allows_trained(history: History, main: _Gain, evaluated: NDArray[np.int64]) -> tuple[bool, str]:
     if len(evaluated) < _FEWEST:
         return False, f"{len(evaluated)} evaluations"
     spread, spread_bleu = gain_spread(history.world, _continuations(history)[-1], evaluated)
     border = max(_BORDER_LOSS * history.curves.valid[-1], _LEAST_LOSS)
-    by_loss = abs(gains[-1].loss - 1) > 2.5 * spread / border
-    by_bleu = not np.isfinite(gains[-1].bleu) or abs(gains[-1].bleu - 1) > 2.5 * spread_bleu / _BORDER_BLEU
+    by_loss = abs(main.loss - 1) > 2.5 * spread / border
+    by_bleu = not np.isfinite(main.bleu) or abs(main.bleu - 1) > 2.5 * spread_bleu / _BORDER_BLEU
     if by_loss and by_bleu:
         return True, ""
     return False, f"noise of evaluations: the gain is known to {spread / border:.2f} borders at best"
@@ -192,7 +198,8 @@ def label_overfitting(history: History) -> Label:
         # A rise that noise may hide is none by the documented test.
         accepted = accepted | {CANNOT_TELL} | ({"no"} if rise < _FAR * _RISE else set())
     reason = "" if suffices else f"a rise of {rise:.2%} in noise of {noise:.2%}"
-    truth = f"{'/'.join(sorted(accepted - {CANNOT_TELL}))} (rise {rise:.2%}, noise {noise:.2%}, BLEU {_bleu_change(history):+.2f})"
+    numbers = f"rise {rise:.2%}, noise {noise:.2%}, BLEU {_bleu_change(history):+.2f}"
+    truth = f"{'/'.join(sorted(accepted - {CANNOT_TELL}))} ({numbers})"
     return Label(truth=truth, accepted=frozenset(accepted), suffices=suffices, reason=reason)
 
 

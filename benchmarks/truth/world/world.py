@@ -7,12 +7,15 @@ __all__ = [
     "Clocks",
     "Cluster",
     "Compute",
+    "Ending",
     "Evidence",
     "Learning",
     "Loader",
     "Model",
     "Network",
     "Pauses",
+    "Scope",
+    "Shape",
     "Stall",
     "Start",
     "Training",
@@ -20,6 +23,7 @@ __all__ = [
 ]
 
 Ending: TypeAlias = Literal["finish", "stop", "kill"]
+Scope: TypeAlias = Literal["rank", "host", "all"]
 Shape: TypeAlias = Literal["power", "exponential", "plateau"]
 
 
@@ -90,7 +94,7 @@ class Model:
 class Stall:
     """Something that stops computing now and then."""
 
-    scope: Literal["rank", "host", "all"]
+    scope: Scope
     number: int
     """Of the rank or host."""
     seconds: float

@@ -49,8 +49,7 @@ class LogFiles:
 
     def rank(self, rank: int, host: int) -> LogFile:
         """The log of a rank, which may have been on another host in an earlier start."""
-        file = self.files.setdefault(self._layout.rank_log(rank), LogFile(host, rank, ""))
-        return file
+        return self.files.setdefault(self._layout.rank_log(rank), LogFile(host, rank, ""))
 
     def host(self, host: int) -> LogFile:
         """The log of what watches over a host."""
@@ -173,7 +172,8 @@ def _drained(attempt: Attempt, lag: int) -> list[int]:
     count = len(attempt.timing.end)
     if not lag:
         return list(range(count))
-    pauses = {item.step - attempt.first_step for item in (*attempt.evaluations, *attempt.checkpoints)}
+    steps = [*(item.step for item in attempt.evaluations), *(item.step for item in attempt.checkpoints)]
+    pauses = {step - attempt.first_step for step in steps}
     if not attempt.is_killed:
         pauses.add(count - 1)
     read = []

@@ -11,8 +11,9 @@ from benchmarks.truth.world.damage import injected_damage
 from benchmarks.truth.world.draw import draw
 from benchmarks.truth.world.history import simulate
 from benchmarks.truth.world.label import CANNOT_TELL
-from benchmarks.truth.world.truth import label_run, steady
-from benchmarks.truth.world.world import Network, World
+from benchmarks.truth.world.steady import steady
+from benchmarks.truth.world.truth import label_run
+from benchmarks.truth.world.world import World
 from benchmarks.truth.world.write import write
 
 from tandem.runlog.reader import ReadReport, read_records
@@ -21,12 +22,9 @@ SEEDS = range(40)
 QUESTIONS = 11
 
 
-def with_network(world: World, **changes: object) -> World:
-    return replace(world, network=replace(world.network, **changes))
-
-
-def faster(network: Network, times: float) -> tuple[float, ...]:
-    return tuple(times * speed for speed in network.bytes_per_s)
+def with_links(world: World, times: float) -> World:
+    speeds = tuple(times * speed for speed in world.network.bytes_per_s)
+    return replace(world, network=replace(world.network, bytes_per_s=speeds))
 
 
 def on_several_hosts(count: int) -> list[World]:
@@ -56,17 +54,15 @@ def test_a_faster_link_leaves_less_to_save(world: World) -> None:
     world = replace(world, compute=replace(world.compute, stalls=()))
     saved = []
     for times in (0.5, 1.0, 2.0, 8.0):
-        history = simulate(with_network(world, bytes_per_s=faster(world.network, times)))
+        history = simulate(with_links(world, times))
         saved.append(steady(history, history.attempts).saved)
     assert saved == sorted(saved, reverse=True)
 
 
 @pytest.mark.parametrize("world", on_several_hosts(6), ids=lambda world: str(world.seed))
 def test_a_network_without_time_leaves_nothing_to_save(world: World) -> None:
-    ideal = with_network(
-        world, bytes_per_s=faster(world.network, 1e9), latency_s=0.0, stall_chance=0.0, loss_chance=0.0
-    )
-    history = simulate(ideal)
+    calm = replace(world.network, latency_s=0.0, stall_chance=0.0, loss_chance=0.0)
+    history = simulate(with_links(replace(world, network=calm), 1e9))
     assert steady(history, history.attempts).saved == pytest.approx(0.0, abs=1e-4)
 
 
