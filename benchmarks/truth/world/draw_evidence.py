@@ -51,6 +51,10 @@ def draw_evidence(
         cut_ranks=cut,
         torn_lines=int(rng.integers(1, 6)) if rng.random() < 0.06 else 0,
         doubled=(int(rng.integers(ranks)), int(rng.integers(5, 80))) if rng.random() < 0.04 else None,
+        dropped=(int(rng.integers(1, ranks)), float(rng.uniform(0.1, 0.8)), int(rng.integers(3, 60)))
+        if ranks > 1 and rng.random() < 0.04
+        else None,
+        has_recipe=bool(rng.random() < 0.9),
         ends_inside_line=bool(rng.random() < 0.05),
     )
 

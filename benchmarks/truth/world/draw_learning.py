@@ -67,6 +67,13 @@ def draw_learning(
         forgotten_share=float(rng.choice([0.0, 0.3, 1.0])),
         diverge_step=int(rng.uniform(0.15, 0.95) * steps) if diverges else 0,
         diverge_to=inf if rng.random() < 0.3 else floor + drop * float(rng.uniform(0.9, 1.4)),
+        spike=(
+            int(rng.uniform(0.1, 0.98) * steps),
+            log_uniform(rng, 0.05, 1.5),
+            log_uniform(rng, 0.01, 0.08) * steps,
+        )
+        if rng.random() < 0.06
+        else None,
         noise=noise,
         noise_memory=float(rng.choice([0.0, 0.0, 0.3, 0.6])),
         best_bleu=float(rng.uniform(12, 42)),

@@ -78,6 +78,9 @@ def _curves(learning: Learning, rates: NDArray[np.float64], *, peak: float, step
         else np.zeros(len(at))
     )
     rise = learning.overfit * late**learning.overfit_power
+    if learning.spike is not None:
+        step, height, length = learning.spike
+        base = base + height * np.exp(-np.maximum(at - step, 0) / length) * (at >= step)
     done = (base[0] - base) / max(base[0] - learning.floor, 1e-9)
     valid = base + rise
     probe = (

@@ -12,6 +12,8 @@ __all__ = ["label_overfitting", "label_trained"]
 
 _BORDER_LOSS, _LEAST_LOSS, _BORDER_BLEU = 0.01, 0.005, 0.2
 _NEAR, _FAR = 0.7, 1.4
+_NEAR_BLEU, _FAR_BLEU = 0.5, 2.0
+"""Wider, for no set is large enough to tell a tenth of a BLEU."""
 _RISE = 0.01
 _NOTICED = 0.001
 """Rise of the loss, as a share, below which there is none worth speaking of."""
@@ -32,18 +34,18 @@ class _Gain:
     @property
     def verdicts(self) -> frozenset[str]:
         """By the borders: loss and BLEU alike, or partly."""
-        sides = [_sides(self.loss)]
+        sides = [_sides(self.loss, _NEAR, _FAR)]
         if np.isfinite(self.bleu):
-            sides.append(_sides(self.bleu))
+            sides.append(_sides(self.bleu, _NEAR_BLEU, _FAR_BLEU))
         accepted = {"partly"} if any(len(side) > 1 for side in sides) else set()
         pairs = [(first, second) for first in sides[0] for second in sides[-1]]
         return frozenset(accepted | {first if first == second else "partly" for first, second in pairs})
 
 
-def _sides(gain: float) -> frozenset[str]:
-    if gain < _NEAR:
+def _sides(gain: float, near: float, far: float) -> frozenset[str]:
+    if gain < near:
         return frozenset({"yes"})
-    return frozenset({"no"}) if gain > _FAR else frozenset({"yes", "no"})
+    return frozenset({"no"}) if gain > far else frozenset({"yes", "no"})
 
 
 def label_trained(history: History) -> Label:

@@ -103,6 +103,9 @@ def _label_network(history: History, means: Steady, attempts: list[Attempt]) -> 
     if all(start.ranks == 1 for start in starts):
         return Label(truth="no (one rank)", accepted=frozenset({"no"}), suffices=True)
     if all(len(start.workers) == 1 for start in starts):
+        if history.world.evidence.lost_ranks:
+            accepted = frozenset({"no", CANNOT_TELL})
+            return Label(truth="no (one host)", accepted=accepted, suffices=False, reason=_MISSING)
         return Label(truth="no (one host)", accepted=frozenset({"no"}), suffices=True)
     share = means.saved
     margin = 0.012 + 0.05 * abs(share)

@@ -247,6 +247,8 @@ class Learning:
     """0 for never."""
     diverge_to: float
     """Loss to which it comes apart; inf where it is no number any more."""
+    spike: tuple[int, float, float] | None
+    """A step at which the loss jumps, by how much, and the steps in which it comes back."""
     noise: float
     """Standard deviation of an evaluation's loss."""
     noise_memory: float
@@ -298,6 +300,9 @@ class Evidence:
     """Lines that are spoilt in the middle of files."""
     doubled: tuple[int, int] | None
     """A rank whose log has a block of lines twice, and the number of lines."""
+    dropped: tuple[int, float, int] | None
+    """A rank whose disk refused lines, from what share of its log, and how many."""
+    has_recipe: bool
     ends_inside_line: bool
 
 

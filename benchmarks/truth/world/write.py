@@ -81,11 +81,28 @@ def write_history(history: History, folder: Path) -> None:
         _log_pauses(history, attempt, logs)
         announce.part(history, number, logs)
         _log_samples(history, attempt, logs, rng)
+    if world.evidence.has_recipe:
+        (folder / "recipe.yaml").write_text(_recipe(world), encoding="utf-8")
     for path, file in logs.files.items():
         lines = _lines(history, file)
         lines = spoil(history, file.rank, file.times, lines)
         if lines:
             path.write_bytes(b"".join(lines))
+
+
+def _recipe(world: World) -> str:
+    """As much of the resolved recipe as a reader may want to know."""
+    training, pauses, evidence = world.training, world.pauses, world.evidence
+    return (
+        f"name: world-{world.seed}\n"
+        f"batch:\n  target_tokens: {world.model.tokens_per_update}\n"
+        f"optim:\n  schedule: {training.schedule}\n  learning_rate: {training.learning_rate!r}\n"
+        f"  warmup_steps: {training.warmup}\n  cooldown_steps: {training.cooldown}\n"
+        f"  ema_decay: {0.999 if world.model.has_averages else 0.0}\n"
+        f"train:\n  max_steps: {world.starts[-1].max_steps}\n"
+        f"evaluate:\n  every_steps: {pauses.evaluate_every or 'null'}\n  sentences: {evidence.sentences}\n"
+        f"telemetry:\n  sample_seconds: {evidence.sample_s or 'null'}\n"
+    )
 
 
 def _lines(history: History, file: LogFile) -> list[bytes]:
