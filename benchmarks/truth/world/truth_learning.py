@@ -96,14 +96,11 @@ def _united(gains: list[_Gain]) -> frozenset[str]:
 
 
 def _without_unseen_overfitting(history: History) -> History:
-    """The same with no overfitting to come, where none shows in what was logged; else what was given."""
-    world = history.world
-    learning, last = world.learning, world.steps
-    late = max(max(_evaluated(history), default=0) - learning.overfit_step, 0.0) / last
-    shown = learning.overfit * late**learning.overfit_power
-    if not learning.overfit or learning.overfit_step > 1.5 * last or shown > 3 * learning.noise:
+    """The same with no overfitting to come, where none has shown up to the last evaluation; else what was given."""
+    world, last = history.world, int(max(_evaluated(history), default=1))
+    if not world.learning.overfit or _rise(_until(history, last)) > _NOTICED:
         return history
-    return replace(history, world=replace(world, learning=replace(learning, overfit=0.0)))
+    return replace(history, world=replace(world, learning=replace(world.learning, overfit=0.0)))
 
 
 def _special(history: History) -> str:
