@@ -76,7 +76,7 @@ def _verdicts(history: History, gains: list[_Gain]) -> tuple[frozenset[str], str
     world, reason = history.world, ""
     accepted = _united(gains)
     if len({gain.verdicts for gain in gains}) > 1:
-        reason = "it goes on differently frozen or with a longer plan, or rises again later"
+        reason = "it goes on differently to the end of its plan or beyond, or rises again later"
     unseen = _without_unseen_overfitting(history)
     if unseen is not history and _united(_gains(unseen)) != accepted:
         accepted, reason = accepted | _united(_gains(unseen)), "overfitting that does not show yet"
@@ -121,12 +121,16 @@ def _evaluated(history: History) -> NDArray[np.int64]:
 
 
 def _continuations(history: History) -> list[NDArray[np.float64]]:
-    """Learning rates to half as many steps again: by the plan as it is, and by one made longer where it ends."""
+    """Learning rates to half as many steps again.
+
+    A plan that was run to its end goes on as a longer one, for at a rate of nothing nothing is learnt; one that would
+    end on the way goes on either way.
+    """
     world, rates = history.world, history.curves.learning_rate
     last, end = world.steps, -(-3 * world.steps // 2)
     factor = world.training.deviation[1] if world.training.deviation else 1.0
     plan = max(start.max_steps for start in world.starts if start.last_step == last)
-    ways = [plan] if plan >= end else [plan, end]
+    ways = [plan] if plan >= end else [end] if plan == last else [plan, end]
     return [np.concatenate([rates, factor * planned_rates(world, most, last + 1, end)]) for most in ways]
 
 
@@ -209,22 +213,23 @@ def _until(history: History, step: int) -> History:
 
 
 def _by_rise(history: History) -> set[str]:
-    rise = _rise(history)
-    learns_by_heart = history.world.learning.overfit_step < history.world.steps
-    if rise < _NOTICED or not learns_by_heart:
-        # A learning rate that was raised again, or noise, is no overfitting.
-        return {"no"} if rise < _NEAR * _RISE else {"no", "partly"}
+    """The verdicts that the noise-free rise allows, as far as learning by heart is its cause."""
+    world = history.world
+    without = replace(world, learning=replace(world.learning, overfit=0.0))
+    # A spike, or a learning rate that was raised again, lifts the loss on training pairs as well.
+    other = _rise(replace(history, curves=curves(without, history.curves.learning_rate)))
+    rise = _rise(history) - other
+    accepted = {"no"} if rise < _NEAR * _RISE or other > _NOTICED else set()
+    if rise >= _NOTICED or other > _NEAR * _RISE:
+        accepted |= {"partly"}
     if rise < _NEAR * _RISE:
-        return {"no", "partly"}
+        return accepted
     change = _bleu_change(history)
-    accepted = set()
     if not change > 0.6:
         accepted |= {"yes"}
-    if change > 0.15:
-        accepted |= {"partly"}
-    if rise < _FAR * _RISE:
-        accepted |= {"partly", "yes"}
-    return accepted
+    if not change > 0.15 and rise > _FAR * _RISE:
+        accepted -= {"partly"}
+    return accepted | ({"yes"} if rise < _FAR * _RISE else set())
 
 
 def _bleu_change(history: History) -> float:

@@ -164,11 +164,12 @@ def label_step_time(history: History) -> Label:
         calm.append(durations[history.standing(attempt) & (is_late | (durations < 1.5 * usual))])
     late = np.concatenate(calm)
     # The last lines of a run that was killed are lost.
-    slack = 0.03 if history.attempts[-1].is_killed else 0.01
+    slack = 0.06 if history.attempts[-1].is_killed else 0.01
+    quantiles = np.percentile(means.durations, [46, 54, 93.5, 96.5])
     numbers = {
-        "median": _between(np.percentile(means.durations, 46), np.percentile(means.durations, 54), slack),
+        "median": _between(quantiles[0], quantiles[1], slack),
         "mean": _between(means.durations.mean(), late.mean(), slack),
-        "95th percentile": _between(np.percentile(means.durations, 95), np.percentile(late, 95), 5 * slack),
+        "95th percentile": _between(quantiles[2], quantiles[3], 0.05),
     }
     if not _is_of_one_layout(history):
         numbers = {}
