@@ -188,7 +188,7 @@ def _between(first: float, second: float, relative: float) -> Expected:
 def label_step_network(history: History) -> Label:
     world, means = history.world, steady(history, history.attempts)
     step = float(means.durations.mean())
-    is_whole = _is_of_one_layout(history) and not incomplete_ranks(history)
+    is_whole = _is_of_one_layout(history) and not incomplete_ranks(history) and not world.evidence.dropped
     usual = float(steady(history, history.attempts, _LONGEST).durations.mean())
     spread = abs(step - usual) / 2
     numbers = {"step": Expected(value=(step + usual) / 2, relative=0.03, absolute=spread)} if is_whole else {}
