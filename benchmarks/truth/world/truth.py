@@ -104,8 +104,8 @@ def _label_duration(history: History) -> Label:
 
 def _label_schedule(history: History) -> Label:
     world, rates = history.world, history.curves.learning_rate
-    # The last steps of a run that was killed are not in its log.
-    relative = 0.05 if history.attempts[-1].is_killed else 0.01
+    # The last steps of a run that was killed are not in its log, nor are those whose lines are spoilt.
+    relative = 0.05 if history.attempts[-1].is_killed or world.evidence.torn_lines else 0.01
     numbers = {"highest rate as run": Expected(value=float(rates.max()), relative=relative)}
     if world.training.deviation is None:
         numbers["largest difference from the plan"] = Expected(value=0.0, absolute=0.01)
