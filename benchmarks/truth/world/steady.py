@@ -13,6 +13,7 @@ __all__ = ["Steady", "incomplete_ranks", "steady"]
 
 _STARVED = 0.02
 """Share of a step from which waiting for data counts."""
+_STANDSTILL = 2.0
 _Part = tuple[Timing, NDArray[np.bool_]]
 
 
@@ -52,11 +53,12 @@ def steady(history: History, attempts: list[Attempt], longest: float = inf) -> S
     total = durations.sum(axis=1)
     lost = incomplete_ranks(history)
     all_s = sum(_seconds(timing.duration, mask) for timing, mask in parts)
-    own = sum(_seconds(timing.own + timing.optimizer, mask) for timing, mask in parts)
+    own = sum(_seconds(_moving(timing.own, mask) + timing.optimizer, mask) for timing, mask in parts)
     slowed = sum(
-        _seconds(timing.forward + timing.backward + timing.optimizer, mask) for timing, mask in parts
+        _seconds(_moving(timing.forward + timing.backward, mask) + timing.optimizer, mask)
+        for timing, mask in parts
     )
-    logged = sum(_seconds(timing.own + timing.optimizer, mask, lost) for timing, mask in parts)
+    logged = sum(_seconds(_moving(timing.own, mask) + timing.optimizer, mask, lost) for timing, mask in parts)
     logged_all = sum(_seconds(timing.duration, mask, lost) for timing, mask in parts)
     data = sum(_seconds(timing.data, mask) for timing, mask in parts)
     starved = [(timing.data > _STARVED * timing.duration)[mask].any(axis=1) for timing, mask in parts]
@@ -73,6 +75,13 @@ def steady(history: History, attempts: list[Attempt], longest: float = inf) -> S
         durations=durations[AS_IT_IS],
         probes=sum(int((timing.probed & mask).sum()) for timing, mask in parts),
     )
+
+
+def _moving(computing: Array, mask: NDArray[np.bool_]) -> Array:
+    """Computing without standstills: what lies beyond twice a rank's usual time."""
+    if not mask.any():
+        return computing
+    return np.minimum(computing, _STANDSTILL * np.median(computing[mask], axis=0))
 
 
 def incomplete_ranks(history: History) -> set[int]:
