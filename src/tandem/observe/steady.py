@@ -1,5 +1,7 @@
 """Which steps stand for a run's pace: all but the first ones after each start, which warm up and compile."""
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +12,7 @@ __all__ = ["steady_steps", "steps_behind"]
 MOST_FIRST = 10
 """Steps after a start that may count as first ones."""
 SLOW_FIRST = 1.5
-"""A step right after the first is one of them while it takes so many times the median."""
+"""A step right after the first is one of them while it takes so many times the median of its start."""
 
 
 def steady_steps(series: Series) -> NDArray[np.bool_]:
@@ -19,9 +21,13 @@ def steady_steps(series: Series) -> NDArray[np.bool_]:
     steady = np.isfinite(durations)
     if not steady.any():
         return steady
-    slow = SLOW_FIRST * float(np.median(durations[steady]))
-    for first in _first_places(series):
-        near = durations[first + 1 : first + MOST_FIRST] > slow
+    firsts = _first_places(series)
+    for first, stop in pairwise([*firsts, len(durations)]):
+        # By the pace of this start: another one may have had other ranks.
+        own = durations[first:stop][steady[first:stop]]
+        if not len(own):
+            continue
+        near = durations[first + 1 : min(first + MOST_FIRST, stop)] > SLOW_FIRST * float(np.median(own))
         steady[first : first + 1 + (len(near) if near.all() else int(near.argmin()))] = False
     return steady
 

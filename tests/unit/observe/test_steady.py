@@ -31,3 +31,13 @@ def test_a_point_of_an_imported_run_stands_for_the_steps_since_the_one_before() 
     steps = build_steps(4, first=0, every=100)
     assert steps_behind(build_series(steps=steps, imported=build_imported())).tolist() == [0, 100, 100, 100]
     assert steps_behind(build_series(steps=steps)).tolist() == [1, 1, 1, 1]
+
+
+def test_first_steps_are_slow_by_the_pace_of_their_own_start() -> None:
+    seconds = np.r_[np.full(50, 3.0), np.full(150, 1.0)]
+    series = build_series(
+        steps=build_steps(200, duration_s=seconds),
+        starts=((5.0, build_start()), (200.0, build_start(step=50))),
+    )
+
+    assert np.flatnonzero(~steady_steps(series)).tolist() == [0, 50]
