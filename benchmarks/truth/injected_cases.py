@@ -129,8 +129,9 @@ _DATA = (
     _reader("far", batch_s=2.0),
     _reader("near", batch_s=0.05),
     _reader("far-for-rank1", batch_s=2.0, ranks=(1,)),
-    _reader("stalls", batch_s=5.0, every=8),
-    _reader("stalls-for-rank0", batch_s=5.0, every=8, ranks=(0,)),
+    _reader("stalls-hidden", batch_s=1.0, every=8),
+    _reader("stalls", batch_s=12.0, every=10),
+    _reader("stalls-for-rank0", batch_s=12.0, every=10, ranks=(0,)),
 )
 _DISKS = (
     Case(name="slow-disk", kind="disk", inject=weak(flush_s=0.5), is_lab=False),
