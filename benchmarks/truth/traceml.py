@@ -163,8 +163,17 @@ def _of_traceml(folder: Path) -> str:
     primary = summary.get("primary_diagnosis") or {}
     said = primary.get("status") or primary.get("kind") or "none"
     why = primary.get("summary") or primary.get("reason") or ""
-    severity = primary.get("severity")
-    return _plain(f"{said}{f' ({severity})' if severity else ''}: {why}")
+    # A finding of another section is no diagnosis of the run, and a symptom that can be read beside it.
+    issues = [
+        issue for part in ("step_time", "system", "process") for issue in summary[part].get("issues", ())
+    ]
+    others = {
+        issue["status"]: issue["severity"]
+        for issue in issues
+        if issue["status"] != said and issue["severity"] != "info"
+    }
+    more = ", ".join(f"{status} ({severity})" for status, severity in others.items())
+    return _plain(f"{said} ({primary.get('severity')}): {why}{f'<br>also: {more}' if more else ''}")
 
 
 def _of_tandem(run: Path) -> str:
