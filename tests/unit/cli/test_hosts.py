@@ -32,7 +32,7 @@ def test_a_link_that_crawls_is_a_warning_with_what_it_costs(
     links = [link("a", "b", bytes_per_s=1e6), link("b", "a", bytes_per_s=1e8)]
     examine(links, repository, monkeypatch)
     said = capsys.readouterr().err
-    assert said.startswith("warning: a → b, link: 8 Mb/s")
+    assert "warning: a → b, link: 8 Mb/s" in said
     assert "more a step" in said
 
 
