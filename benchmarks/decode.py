@@ -20,9 +20,9 @@ from rich.console import Console
 from rich.table import Table
 
 from tandem.checkpoint.bundle import Bundle, find_bundle, open_bundle
+from tandem.checkpoint.marian import fits
 from tandem.cli.bars import Bars
 from tandem.data.corpus.builtin import builtin_pairs
-from tandem.errors import TandemError
 from tandem.export.ctranslate2 import export_ctranslate2
 from tandem.export.huggingface import write_huggingface
 from tandem.export.huggingface_engine import quiet
@@ -189,12 +189,11 @@ def _sides(folder: Path, scratch: Path, options: argparse.Namespace, progress: P
             does=f"{does}, inter_threads={workers}, intra_threads=1",
             translate=translate,
         )
-    (scratch / "hf").mkdir()
-    try:
-        write_huggingface(bundle, scratch / "hf")
-    except TandemError as error:
-        progress.say(f"Without Hugging Face: {error}")
+    if not fits(bundle.recipe.model):
+        progress.say("Without Hugging Face: none of its own classes computes this model.")
         return
+    (scratch / "hf").mkdir()
+    write_huggingface(bundle, scratch / "hf")
     does = "generate on the exported weights, batches of like length, as many tokens as ours"
     yield Side(name="Hugging Face", does=does, translate=_hugging_face(scratch / "hf", bundle, wish, options))
 

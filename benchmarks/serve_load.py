@@ -151,7 +151,7 @@ def _build_asks(model: Path, engine: EngineName) -> list[_Ask]:
     dice = random.Random(_SEED)  # noqa: S311  (nothing is kept secret)
     texts = _draw_texts(dice)
     lines = [line for text in texts for line in text.split("\n")]
-    translations = iter(load_translator(model, engine=engine, sentences=True).translate(lines))
+    translations = iter(load_translator(model, engine=engine).translate(lines))
     asks = []
     for text in texts:
         right = "\n".join(next(translations).text for _ in text.split("\n"))

@@ -1,5 +1,6 @@
 """Real short runs on this machine, each with one thing done to it, so that the right answers are known."""
 
+import json
 import os
 import random
 import signal
@@ -18,9 +19,9 @@ from benchmarks.truth.labels import Label
 
 from tandem.lab import Lab
 
-__all__ = ["REAL", "Real", "train_real"]
+__all__ = ["MICRO", "REAL", "WEAK", "Real", "train_real"]
 
-_RECIPE = """
+MICRO = """
 name: micro
 data:
   train:
@@ -36,7 +37,8 @@ evaluate: {every_steps: 40, sentences: 100, probe_pairs: 300, beam: 1}
 checkpoint: {every_steps: 80, keep_last: 3}
 telemetry: {probe_steps: 40}
 """
-_SLOW_READER = Path(__file__).parent / "slow_reader"
+WEAK = Path(__file__).parent / "weak"
+"""A folder for PYTHONPATH: what makes ranks slow."""
 _TANDEM = (sys.executable, "-m", "tandem")
 _LOOK_S = 0.2
 _PATIENCE_S = 400.0
@@ -83,7 +85,7 @@ def train_real(case: Real, home: Path) -> Path:
     run, is_done = folder / "runs" / case.name, folder / "done"
     if not is_done.exists():
         folder.mkdir(parents=True)
-        (folder / "micro.yaml").write_text(_RECIPE)
+        (folder / "micro.yaml").write_text(MICRO)
         case.train(case, folder)
         is_done.touch()
     return run
@@ -169,7 +171,9 @@ def _started(case: Real, folder: Path) -> "Iterator[subprocess.Popen[str]]":
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     if "batch_s" in case.options:
         # Python runs sitecustomize from there in every process, which slows down the reader of the ranks.
-        environment |= {"PYTHONPATH": str(_SLOW_READER), "SLOW_READER_S": case.options["batch_s"]}
+        weak = folder / "weak.json"
+        weak.write_text(json.dumps({"batch_s": float(case.options["batch_s"])}))
+        environment |= {"PYTHONPATH": str(WEAK), "WEAK": str(weak)}
     process = subprocess.Popen(
         command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )

@@ -10,7 +10,7 @@ from benchmarks.truth.labels import Label, Value
 
 from tandem.observe.finding import Finding
 
-__all__ = ["KEYS", "Outcome", "Row", "confusion_table", "score_run", "tally"]
+__all__ = ["KEYS", "Outcome", "Row", "complaint", "confusion_table", "score_run", "tally"]
 
 Outcome: TypeAlias = Literal["right", "declined", "wrong", "confidently wrong"]
 
@@ -88,6 +88,14 @@ def _off(value: Value, finding: Finding) -> str:
     if math.isclose(found[0], value.truth, rel_tol=value.within, abs_tol=max(value.or_by, 1e-9)):
         return ""
     return f"{value.name} is {found[0]:g}, not {value.truth:g}"
+
+
+def complaint(row: Row) -> str:
+    """What was said, and what would have been right."""
+    return (
+        f"{row.outcome}: {row.run}, {row.question}: {row.reason}, {row.confidence} confidence; "
+        f"right: {row.accepted}. It said: {row.answer}"
+    )
 
 
 def tally(rows: Sequence[Row]) -> Mapping[str, int]:

@@ -26,7 +26,7 @@ from benchmarks.truth.drawn import draw_scenario
 from benchmarks.truth.imported import write_imported
 from benchmarks.truth.labels import label_run
 from benchmarks.truth.real import REAL, train_real
-from benchmarks.truth.score import Row, confusion_table, score_run, tally
+from benchmarks.truth.score import Row, complaint, confusion_table, score_run, tally
 from benchmarks.truth.simulate import simulate
 
 from tandem.cli.bars import Bars
@@ -61,7 +61,7 @@ def main() -> None:
     console.print(Markdown(confusion_table(rows)))
     for row in rows:
         if row.outcome != "right":
-            console.print(_complaint(row), highlight=False, markup=False)
+            console.print(complaint(row), highlight=False, markup=False)
     counts = tally(rows)
     console.print(f"{counts['right'] / len(rows):.1%} of {len(rows)} answers right, {dict(counts)}")
     if not options.only:
@@ -115,13 +115,6 @@ def _fresh(run: Path) -> Path:
     return run
 
 
-def _complaint(row: Row) -> str:
-    return (
-        f"{row.outcome}: {row.run}, {row.question}: {row.reason}, {row.confidence} confidence; "
-        f"right: {row.accepted}. It said: {row.answer}"
-    )
-
-
 def _intro(rows: Sequence[Row]) -> str:
     kinds = {
         kind: len({row.run for row in rows if row.kind == kind}) for kind in ("simulated", "imported", "real")
@@ -135,9 +128,9 @@ def _intro(rows: Sequence[Row]) -> str:
     ).replace("%", " %")
 
 
-def write_table(page: Path, text: str) -> None:
-    """Put the table between its markers."""
-    begin, end = _MARKERS
+def write_table(page: Path, text: str, *, markers: tuple[str, str] = _MARKERS) -> None:
+    """Put a table between its markers."""
+    begin, end = markers
     before, _, rest = page.read_text().partition(begin)
     _, found, after = rest.partition(end)
     if not found:

@@ -132,6 +132,63 @@ def test_healthy_hosts_are_fine_and_their_links_measure_as_shaped(pair: Lab) -> 
     assert result.returncode == 0
 
 
+@pytest.fixture
+def weak_second(tmp_path: Path) -> Path:
+    """A Python that on h2 has a clock five seconds ahead, and a disk that is slow to say that it wrote."""
+    weak = tmp_path / "weak"
+    weak.mkdir()
+    (weak / "sitecustomize.py").write_text(
+        "import os, time\n"
+        "now, flush = time.time, os.fsync\n"
+        "time.time = lambda: now() + 5\n"
+        "os.fsync = lambda number: (time.sleep(5), flush(number))[1]\n"
+    )
+    python = tmp_path / "python"
+    weakened = f'[ "$TANDEM_LAB_HOST" = h2 ] && export PYTHONPATH="{weak}"'
+    python.write_text(f'#!/bin/sh\n{weakened}\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    return python
+
+
+def test_what_is_far_below_its_twin_is_a_finding_with_what_it_adds_to_a_step(
+    pair: Lab, weak_second: Path
+) -> None:
+    # What h2 sends alone: tc on its own interface.
+    shaped = [
+        "tc",
+        "-n",
+        read_state(pair.folder).host("h2").namespace,
+        "qdisc",
+        "replace",
+        "dev",
+        "eth0",
+        "root",
+    ]
+    crawling = ["tbf", "rate", "4mbit", "burst", "32kb", "latency", "50ms"]
+    subprocess.run([*shaped, *crawling], check=True)
+    faults = [
+        ("h2", "clock", "poor"),
+        ("h2", "disk speed", "poor"),
+        ("h2 → h1", "link", "broken"),
+    ]
+    try:
+        # Tests beside this one may take its processor away for a while.
+        for _ in range(3):
+            result = doctor(pair, "h1,h2", "--python", str(weak_second), "--json")
+            held = json.loads(result.stdout)
+            if not_fine(held["lines"]) == faults:
+                break
+    finally:
+        pair.link("h2", "rate", "200mbit")
+    assert not_fine(held["lines"]) == faults
+    assert result.returncode == 1
+    clock, disk, link = (line for line in held["lines"] if line["verdict"] != "fine")
+    assert "5 s beside what the others log" in clock["cure"]
+    gradients, checkpoint = held["needs"]["gradient_bytes"], held["needs"]["checkpoint_bytes"]
+    assert link["step_s"] == pytest.approx(gradients / (4e6 / 8) - gradients / RATE, rel=0.2)
+    assert checkpoint / 64e6 * 4 < disk["step_s"] * held["needs"]["checkpoint_steps"] < checkpoint / 64e6 * 8
+
+
 def test_a_brief_look_gives_the_run_log_its_facts(pair: Lab) -> None:
     hosts, ssh = read_hosts("h1,h2"), Ssh(config=pair.ssh_config)
     events = list(look(hosts, ssh, folder="work", brief=True).events())

@@ -11,7 +11,7 @@ from tandem.artefact import parse_manifest, read_manifest, read_raw_manifest
 from tandem.checkpoint.bundle import Bundle
 from tandem.checkpoint.layout import MODEL, RECIPE
 from tandem.checkpoint.listing import verify_files
-from tandem.checkpoint.marian import BIAS, POSITIONS, ours
+from tandem.checkpoint.marian import BIAS, POSITIONS, fits, ours
 from tandem.checkpoint.subword import open_subword_files, subword_models
 from tandem.checkpoint.tensors import read_tensors
 from tandem.config import ModelSection, load_recipe
@@ -19,11 +19,25 @@ from tandem.errors import TandemError
 from tandem.files import read_json
 from tandem.model.positions import build_positions
 
-__all__ = ["CONFIG", "KIND", "VERSION", "is_huggingface", "open_huggingface", "read_config", "read_model"]
+__all__ = [
+    "CONFIG",
+    "KIND",
+    "OWN_KIND",
+    "OWN_PREFIX",
+    "VERSION",
+    "is_huggingface",
+    "open_huggingface",
+    "read_config",
+    "read_model",
+]
 
 KIND = "Hugging Face model"
 VERSION = 1
 CONFIG = "config.json"
+OWN_KIND = "tandem"
+"""What `config.json` calls a model that no class of transformers computes: code that computes it lies beside it."""
+OWN_PREFIX = "network."
+"""Before our names of weights in such a folder."""
 _PLACES = {"marian": "post", "pegasus": "pre"}
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "silu": "silu", "swish": "silu"}
 _SAME = 1e-5
@@ -47,7 +61,7 @@ def open_huggingface(folder: Path) -> Bundle:
     return Bundle(
         recipe=recipe,
         subword=open_subword_files(folder, facts),
-        weights=_read_weights(folder, recipe.model),
+        weights=_read_weights(folder, recipe.model) if fits(recipe.model) else _read_own(folder),
     )
 
 
@@ -70,6 +84,12 @@ def _read_weights(folder: Path, section: ModelSection, *, pad: int | None = None
     return {name: tensor.float() for name, tensor in ours(tensors, section).items()}
 
 
+def _read_own(folder: Path) -> dict[str, Tensor]:
+    """Weights under our own names; whether all are there, the one who builds the model sees."""
+    tensors = read_tensors(folder / MODEL)
+    return {name.removeprefix(OWN_PREFIX): tensor.float() for name, tensor in tensors.items()}
+
+
 def read_config(folder: Path) -> Mapping[str, Any]:
     """What config.json says."""
     path = folder / CONFIG
@@ -82,6 +102,11 @@ def read_config(folder: Path) -> Mapping[str, Any]:
         config = read_json(path, links=True)
     except ValueError as error:
         raise TandemError(f"{path} is not JSON ({error}): copy it again.") from error
+    if isinstance(config, dict) and config.get("model_type") == OWN_KIND:
+        raise TandemError(
+            f"{folder} lost the manifest, recipe or subword model that Tandem wrote beside its weights: copy the whole "
+            "folder again."
+        )
     if not isinstance(config, dict) or config.get("model_type") not in _PLACES:
         kind = config.get("model_type") if isinstance(config, dict) else None
         raise TandemError(f"{path} describes a model of type {kind!r}: only marian and pegasus can be read.")

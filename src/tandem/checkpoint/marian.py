@@ -11,7 +11,7 @@ from torch import Tensor
 from tandem.config import ModelSection
 from tandem.errors import TandemError
 
-__all__ = ["BIAS", "POSITIONS", "ours", "theirs"]
+__all__ = ["BIAS", "POSITIONS", "fits", "ours", "theirs"]
 
 BIAS = "final_logits_bias"
 POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
@@ -35,6 +35,11 @@ _SHARED = "model.shared.weight"
 _SOURCE = "model.encoder.embed_tokens.weight"
 _TARGET = "model.decoder.embed_tokens.weight"
 _OUTPUT = "lm_head.weight"
+
+
+def fits(section: ModelSection) -> bool:
+    """Whether Marian or Pegasus computes a model of this shape exactly."""
+    return section.norm == "layer" and not section.gated and section.positions == "sinusoidal"
 
 
 def theirs(weights: Mapping[str, Tensor], section: ModelSection) -> dict[str, Tensor]:

@@ -58,17 +58,17 @@ def demo(
         run.mkdir(parents=True, exist_ok=True)
     write_html(prepared.card(), run / "data.html")
     train_here(recipe, run, How(workers=workers, device=device, plain=plain))
-    translator = _open_best(run)
-    _translate_test(prepared, translator, console)
+    _translate_test(prepared, _open_best(run, sentences=False), console)
     _close(run, console, time.monotonic() - begun)
     if sys.stdin.isatty() and sys.stdout.isatty():
-        _converse(prepared, translator, console)
+        _converse(prepared, _open_best(run, sentences=True), console)
 
 
-def _open_best(run: Path) -> "Translator":
+def _open_best(run: Path, *, sentences: bool) -> "Translator":
+    """The best checkpoint; without `sentences` it translates whole lines, as scores of evaluations are made."""
     from tandem.translate.open import open_model
 
-    return open_model(run, engine="torch", device="cpu")
+    return open_model(run, engine="torch", device="cpu", sentences=sentences)
 
 
 def _translate_test(prepared: "Prepared", translator: "Translator", console: "Console") -> None:

@@ -22,14 +22,14 @@ def load_translator(
     precision: "Precision" = "float32",
     threads: int | None = None,
     batch_tokens: int | None = None,
-    sentences: bool = False,
+    sentences: bool = True,
     progress: Progress = SILENT,
 ) -> "Translator":
     """The translator of a run, a checkpoint, a bundle or a folder that `tandem export` wrote.
 
     `engine` is torch, ctranslate2, or auto: CTranslate2 on a CPU where it is installed, for which a checkpoint is
-    converted once and kept in the user's cache. `device` is cpu, cuda, or auto: a GPU where there is one. `sentences`
-    translates every line sentence by sentence, not only those that are too long.
+    converted once and kept in the user's cache. `device` is cpu, cuda, or auto: a GPU where there is one. Each sentence
+    of a line is translated for itself; without `sentences` a line is translated as it is, unless it is too long.
     """
     from tandem.translate.open import open_model
 

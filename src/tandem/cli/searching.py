@@ -24,6 +24,7 @@ __all__ = [
     "TokensOption",
     "TopOption",
     "Wanted",
+    "WholeLinesOption",
 ]
 
 BeamOption: TypeAlias = Annotated[
@@ -55,6 +56,14 @@ SampleOption: TypeAlias = Annotated[bool, typer.Option("--sample", help="Draw pi
 ScoresOption: TypeAlias = Annotated[bool, typer.Option("--scores", help="Tell scores, in columns.")]
 TokensOption: TypeAlias = Annotated[
     bool, typer.Option("--tokens", help="Tell the score of each piece, as JSON.")
+]
+WholeLinesOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--whole-lines/--sentences",
+        help="Translate lines as they are, as evaluations do, or each sentence for itself, which is the default.",
+        show_default=False,
+    ),
 ]
 AlignmentOption: TypeAlias = Annotated[
     bool, typer.Option("--alignment", help="Tell which words belong together, as JSON.")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NoReturn, TypeAlias
 
 import typer
 
+from tandem.cli.searching import WholeLinesOption
 from tandem.errors import TandemError
 
 if TYPE_CHECKING:
@@ -36,9 +37,6 @@ UNKNOWN = "und"
 
 ThreadsOption: TypeAlias = Annotated[
     int | None, typer.Option(min=1, help="Processor threads of each model; as many as cores if not given.")
-]
-WholeLinesOption: TypeAlias = Annotated[
-    bool, typer.Option("--whole-lines", help="Translate lines as they are, not each sentence for itself.")
 ]
 
 

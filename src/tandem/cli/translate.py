@@ -31,6 +31,7 @@ from tandem.cli.searching import (
     TokensOption,
     TopOption,
     Wanted,
+    WholeLinesOption,
 )
 from tandem.errors import TandemError
 from tandem.progress import SILENT, Bar
@@ -71,12 +72,6 @@ BatchOption: TypeAlias = Annotated[
 ThreadsOption: TypeAlias = Annotated[
     int | None, typer.Option(min=1, help="CPU threads; all cores if not given.")
 ]
-SentencesOption: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--sentences", help="Translate each sentence of a line for itself, not only of lines too long."
-    ),
-]
 InteractiveOption: TypeAlias = Annotated[
     bool, typer.Option("--interactive", help="Ask for sentences; so does a terminal as input.")
 ]
@@ -102,7 +97,7 @@ def translate(
     tokens: TokensOption = False,
     alignment: AlignmentOption = False,
     prefix_file: PrefixOption = None,
-    sentences: SentencesOption = False,
+    whole_lines: WholeLinesOption = False,
     engine: EngineOption = "auto",
     device: DeviceOption = "auto",
     precision: PrecisionOption = "float32",
@@ -138,7 +133,7 @@ def translate(
             precision=precision,
             threads=threads,
             batch_tokens=batch_tokens,
-            sentences=sentences,
+            sentences=not whole_lines,
             progress=bars,
         )
     wish = wanted.wish(opened.wish)

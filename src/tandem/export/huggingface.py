@@ -1,11 +1,12 @@
 """A model as a folder that Hugging Face's AutoModelForSeq2SeqLM and AutoTokenizer read.
 
 Post-norm models become MarianMTModel, pre-norm ones PegasusForConditionalGeneration: the same network but for where it
-normalises. Their own position waves differ a little from ours, so the files hold ours as tables.
+normalises. Their own position waves differ a little from ours, so the files hold ours as tables. What neither computes
+(rms, gated, rotary) takes its own class along: modeling_tandem.py lies in the folder.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
@@ -15,16 +16,22 @@ from torch import Tensor
 
 from tandem.artefact import JsonValue, fingerprint
 from tandem.checkpoint.bundle import Bundle, open_bundle
-from tandem.checkpoint.huggingface import KIND, VERSION
+from tandem.checkpoint.huggingface import KIND, OWN_PREFIX, VERSION
 from tandem.checkpoint.layout import MODEL, RECIPE
 from tandem.checkpoint.listing import read_checkpoint_manifest
-from tandem.checkpoint.marian import BIAS, POSITIONS, theirs
+from tandem.checkpoint.marian import BIAS, POSITIONS, fits, theirs
 from tandem.checkpoint.tensors import write_tensors
 from tandem.config import EvaluateSection, ModelSection
 from tandem.data.subword.learn import Subword
 from tandem.data.subword.model import SentencePieceModel
 from tandem.errors import TandemError
-from tandem.export.huggingface_engine import HuggingFaceEngine, load_transformers, quiet
+from tandem.export.huggingface_engine import (
+    OWN_CODE,
+    HuggingFaceEngine,
+    load_own_class,
+    load_transformers,
+    quiet,
+)
 from tandem.export.layout import exporting
 from tandem.export.sample import sample_sentences
 from tandem.export.tokenizer_json import read_proto, vocabulary, write_tokenizer_json
@@ -78,10 +85,11 @@ def export_huggingface(folder: Path, target: Path, *, progress: Progress = SILEN
 
 
 def refuse_inexact(bundle: Bundle) -> None:
-    """Refuse a model that no class of transformers computes exactly; one sentence names the key."""
-    for key, value in _inexact(bundle.recipe.model, bundle.subword):
+    """Refuse pieces that no tokenizer of Hugging Face makes; one sentence names the key."""
+    if not isinstance(bundle.subword.source, SentencePieceModel):
         raise TandemError(
-            f"Hugging Face has no model with {key} {value}: export to CTranslate2, which has, or train without it."
+            "Hugging Face has no tokenizer with subword.kind segmented: export to CTranslate2, which takes pieces, or "
+            "train with SentencePiece."
         )
 
 
@@ -90,8 +98,12 @@ def write_huggingface(bundle: Bundle, folder: Path) -> None:
     refuse_inexact(bundle)
     section, subword = bundle.recipe.model, bundle.subword
     vocabulary = subword.vocabulary
-    _build_config(section, subword).save_pretrained(folder)
     _write_generation(folder, bundle.recipe.evaluate, subword)
+    _write_tokenizer(folder, subword)
+    if not fits(section):
+        _write_own(bundle, folder)
+        return
+    _build_config(section, subword).save_pretrained(folder)
     tensors = theirs(bundle.weights, section)
     table = build_positions(
         section.positions, torch.arange(PLACES), width=section.width, heads=section.heads
@@ -99,7 +111,25 @@ def write_huggingface(bundle: Bundle, folder: Path) -> None:
     tensors |= {name: cast(Tensor, table).clone() for name in POSITIONS}
     tensors[BIAS] = torch.zeros(1, vocabulary)
     write_tensors(folder / MODEL, {name: tensor.float() for name, tensor in tensors.items()})
-    _write_tokenizer(folder, subword)
+
+
+def _write_own(bundle: Bundle, folder: Path) -> None:
+    """Configuration and weights of our own class, and the file that has it."""
+    own = load_own_class()
+    config = own.TandemConfig(
+        shape=bundle.recipe.model.model_dump(exclude={"preset"}),
+        vocab_size=bundle.subword.vocabulary,
+        **_marks(bundle.subword),
+        architectures=[own.TandemForTranslation.__name__],
+        auto_map={
+            "AutoConfig": f"{OWN_CODE.stem}.{own.TandemConfig.__name__}",
+            "AutoModelForSeq2SeqLM": f"{OWN_CODE.stem}.{own.TandemForTranslation.__name__}",
+        },
+    )
+    config.save_pretrained(folder)
+    (folder / OWN_CODE.name).write_bytes(read_bounded(OWN_CODE))
+    weights = {f"{OWN_PREFIX}{name}": tensor.float() for name, tensor in bundle.weights.items()}
+    write_tensors(folder / MODEL, weights)
 
 
 def _names(models: Sequence[str]) -> list[JsonValue]:
@@ -124,6 +154,7 @@ def _check_tokenizer(path: Path, subword: Subword, sentences: Sequence[Sentence]
     """Refuse a tokenizer that splits or joins otherwise than ours."""
     auto = load_transformers().AutoTokenizer
     with quiet():
+        load_own_class()
         tokenizer: Any = auto.from_pretrained(str(path), local_files_only=True)
     for sentence in sentences:
         text = subword.source.decode(sentence.source)
@@ -137,21 +168,22 @@ def _check_tokenizer(path: Path, subword: Subword, sentences: Sequence[Sentence]
             )
 
 
-def _inexact(section: ModelSection, subword: Subword) -> Iterator[tuple[str, str]]:
-    if section.norm != "layer":
-        yield "model.norm", section.norm
-    if section.gated:
-        yield "model.gated", "true"
-    if section.positions != "sinusoidal":
-        yield "model.positions", section.positions
-    if not isinstance(subword.source, SentencePieceModel):
-        yield "subword.kind", "segmented"
+def _marks(subword: Subword) -> dict[str, Any]:
+    special = subword.target.special
+    return {
+        "pad_token_id": special.pad,
+        "bos_token_id": special.bos,
+        "eos_token_id": special.eos,
+        "decoder_start_token_id": special.bos,
+        "dtype": "float32",
+    }
 
 
 def _build_config(section: ModelSection, subword: Subword) -> Any:
     transformers = load_transformers()
-    special, vocabulary = subword.target.special, subword.vocabulary
+    vocabulary = subword.vocabulary
     said: dict[str, Any] = {
+        **_marks(subword),
         "vocab_size": vocabulary,
         "max_position_embeddings": PLACES,
         "d_model": section.width,
@@ -166,12 +198,7 @@ def _build_config(section: ModelSection, subword: Subword) -> Any:
         "attention_dropout": section.attention_dropout,
         "activation_dropout": section.activation_dropout,
         "scale_embedding": True,
-        "pad_token_id": special.pad,
-        "bos_token_id": special.bos,
-        "eos_token_id": special.eos,
-        "decoder_start_token_id": special.bos,
         "forced_eos_token_id": None,
-        "dtype": "float32",
     }
     if section.norm_place == "pre":
         tied = section.tied == "all"

@@ -13,7 +13,10 @@ from tandem.errors import TandemError
 from tandem.translate.engine import Found, Sentence
 from tandem.translate.wish import Wish
 
-__all__ = ["HuggingFaceEngine", "load_transformers", "quiet"]
+__all__ = ["OWN_CODE", "HuggingFaceEngine", "load_own_class", "load_transformers", "quiet"]
+
+OWN_CODE = Path(__file__).with_name("modeling_tandem.py")
+"""What computes models that no class of transformers does; it is copied into their folders."""
 
 SENTENCES = 16
 
@@ -30,6 +33,15 @@ def load_transformers() -> Any:
         ) from None
 
 
+def load_own_class() -> Any:
+    """Our own class, which transformers takes from now on for its models: no code of a folder is run."""
+    transformers = load_transformers()
+    own = import_module(f"tandem.export.{OWN_CODE.stem}")
+    transformers.AutoConfig.register(own.TandemConfig.model_type, own.TandemConfig, exist_ok=True)
+    transformers.AutoModelForSeq2SeqLM.register(own.TandemConfig, own.TandemForTranslation, exist_ok=True)
+    return own
+
+
 class HuggingFaceEngine:
     """Searches with `generate`; its length penalty is a power of the length."""
 
@@ -37,6 +49,7 @@ class HuggingFaceEngine:
 
     def __init__(self, folder: Path) -> None:
         transformers = load_transformers()
+        load_own_class()
         with quiet():
             self._model: Any = transformers.AutoModelForSeq2SeqLM.from_pretrained(
                 str(folder), local_files_only=True

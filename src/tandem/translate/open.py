@@ -52,12 +52,13 @@ def open_model(
     precision: Precision = "float32",
     threads: int | None = None,
     batch_tokens: int | None = None,
-    sentences: bool = False,
+    sentences: bool = True,
     convert: Convert | None = None,
 ) -> Translator:
     """The translator of a run, a checkpoint, a bundle or an exported folder; it searches as evaluations did.
 
-    With `sentences` every line is translated sentence by sentence, else only those that are too long.
+    Each sentence of a line is translated for itself; without `sentences` only lines that are too long are split, as
+    evaluations do, whose scores are of whole lines.
 
     `auto` takes CTranslate2 for a folder that was exported to it; for a checkpoint where no GPU is used, CTranslate2 is
     installed and `convert` is given; and our own engine otherwise.
@@ -106,7 +107,7 @@ def build_translator(
     device: torch.device,
     precision: Precision = "float32",
     batch_tokens: int | None = None,
-    sentences: bool = False,
+    sentences: bool = True,
 ) -> Translator:
     """The translator of an open bundle with our own engine; `folder` is for what an error says."""
     model = _build(bundle, folder).to(device=device, dtype=getattr(torch, precision))
@@ -115,7 +116,7 @@ def build_translator(
     return wrap_engine(engine, bundle.subword, bundle.recipe, sentences=sentences)
 
 
-def wrap_engine(engine: Engine, subword: Subword, recipe: Recipe, *, sentences: bool = False) -> Translator:
+def wrap_engine(engine: Engine, subword: Subword, recipe: Recipe, *, sentences: bool = True) -> Translator:
     """A translator that reads, mends and searches as the recipe says, with any engine."""
     return Translator(
         engine,

@@ -34,6 +34,24 @@ s.a sog tel usw usf vgl allg bes ehem geb gest gegr mär okt dez
 ABBREVIATIONS = frozenset(_SHORT_FORMS.split())
 """English and German, in lower case, without the last full stop."""
 
+_CLOSING_FORMS = """
+etc al inc ltd co corp bros jr sr a.m p.m u.s u.k u.n usw u.a u.ä o.ä s.o s.u v.chr n.chr mio mrd
+jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri mär okt dez
+"""
+CLOSING_ABBREVIATIONS = frozenset(_CLOSING_FORMS.split())
+"""Those that a sentence may end with: others need a word behind them."""
+
+_FIRST_WORDS = """
+a an and as at after before but during for from he her here his how however i if in it its many most my no not on or
+our she so some that the their then there these they this those we what when where which while who why with yes you
+your aber als am an auch auf bei beim da damals dann das dem den der dies diese dieser dieses doch dort durch ein eine
+einer eines er es für gegen hier ich ihr ihre im in jede jeder jetzt kein keine man mein meine mit nach nein nun nur ob
+oder ohne seine sein seit sie trotzdem über um und unser unter viele vom von vor während warum was weil wenn wer wie
+wir wo zu zum zur zwischen
+"""
+FIRST_WORDS = frozenset(_FIRST_WORDS.split())
+"""English and German; with a capital inside a sentence they are rare."""
+
 # Begun at the first of a run of marks alone, and never taken back: a million marks are looked at once.
 _SENTENCE = re.compile(
     rf"(?<![{re.escape(ENDS)}])[{re.escape(ENDS)}]++[{re.escape(CLOSING)}]*+(?=\s)"
@@ -44,6 +62,7 @@ _CLAUSE = re.compile(
     rf"|[{WIDE_CLAUSE_ENDS}]++"
 )
 _WORD = re.compile(r"\S+")
+_FIRST_WORD = re.compile(r"[\"'„“‚‘«»(\[]*(\w+)\s")
 _LAST_WORD = re.compile(r"[^\s(\[{\"'„“‚‘«»]*$")
 
 
@@ -158,7 +177,21 @@ def _ends_sentence(line: str, end: int) -> bool:
         return True
     found = _LAST_WORD.search(before)
     word = found[0].rstrip(".").lower() if found else ""
-    if after[:1].islower() or word in ABBREVIATIONS or (len(word) == 1 and word.isalpha()):
-        return False
     # "am 3. Mai": of one or two digits it is rather an ordinal than the end.
-    return not (word.isdigit() and len(word) <= 2)
+    is_short = (word.isdigit() and len(word) <= 2) or (word.isalpha() and len(word) == 1)
+    if after[:1].islower():
+        return False
+    if not is_short and word not in ABBREVIATIONS:
+        return True
+    # "at 5 p.m. The dog": a first word of sentences settles it, but "2. The dog" is an item of a list.
+    is_last = word in CLOSING_ABBREVIATIONS or (
+        is_short and _is_within(before[: found.start() if found else 0])
+    )
+    follower = _FIRST_WORD.match(after)
+    return is_last and follower is not None and follower[1].lower() in FIRST_WORDS
+
+
+def _is_within(text: str) -> bool:
+    """Whether a sentence has begun before the end of this text."""
+    ending = text.rstrip()[-1:]
+    return bool(ending) and ending not in ENDS + CLOSING

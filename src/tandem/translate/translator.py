@@ -66,11 +66,12 @@ class Translator:
         mend: Mend = str,
         most_pieces: int = MOST_PIECES,
         languages: tuple[str, str] = ("", ""),
-        sentences: bool = False,
+        sentences: bool = True,
     ) -> None:
         """`mend` brings lines into the form of the text that the model learned from.
 
-        Lines of more pieces than `most_pieces` are translated sentence by sentence; with `sentences` all lines are.
+        Lines are translated sentence by sentence: a model that learned from single ones leaves out some of several.
+        Without `sentences` only lines of more pieces than `most_pieces` are split.
         `wish` holds where a call says nothing else.
         """
         self.engine, self.subword = engine, subword

@@ -106,11 +106,11 @@ def test_a_line_over_the_models_limit_is_translated_in_parts(run: Path) -> None:
     assert printed.startswith(texts(translated(run, SENTENCES[:1], Wish(beam=1)))[0])
 
 
-def test_sentences_of_a_line_are_translated_apart_where_that_is_asked_for(run: Path) -> None:
+def test_sentences_of_a_line_are_translated_apart_unless_whole_lines_are_asked_for(run: Path) -> None:
     line = " ".join(SENTENCES[:2])
     apart = " ".join(texts(translated(run, SENTENCES[:2])))
-    assert invoke(run, "--sentences", text=line) == f"{apart}\n"
-    assert invoke(run, text=line) == f"{texts(translated(run, [line]))[0]}\n" != f"{apart}\n"
+    assert invoke(run, text=line) == invoke(run, "--sentences", text=line) == f"{apart}\n"
+    assert invoke(run, "--whole-lines", text=line) != f"{apart}\n"
 
 
 def test_the_best_n_come_in_columns_with_line_rank_and_score(run: Path) -> None:

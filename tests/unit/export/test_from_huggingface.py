@@ -25,13 +25,14 @@ LANGUAGES = ("en", "de")
 
 @pytest.fixture(scope="session")
 def exports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Two exports with their checkpoints: a joint pre-norm model, and a post-norm one with a vocabulary a side."""
+    """Exports with their checkpoints: a joint pre-norm model, a post-norm one with a vocabulary a side, the demo's."""
     root = tmp_path_factory.mktemp("exports")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sample, "SENTENCES", 3)
         write_model(root / "joint", [spm(2)], tied="all")
         write_model(root / "separate", [spm(0), spm(1)], norm_place="post", tied="target")
-        for name in ("joint", "separate"):
+        write_model(root / "demo", [spm(2)], norm="rms", gated=True, activation="silu", positions="rotary")
+        for name in ("joint", "separate", "demo"):
             export_huggingface(root / name, root / f"{name}-exported")
     return {path.name: path for path in root.iterdir() if path.is_dir()}
 
@@ -47,7 +48,7 @@ def bare(exports: dict[str, Path], tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["joint", "separate"])
+@pytest.mark.parametrize("name", ["joint", "separate", "demo"])
 def test_an_export_comes_back_with_the_same_weights_and_recipe(
     name: str, exports: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -65,16 +66,17 @@ def test_an_export_opens_as_it_is(exports: dict[str, Path]) -> None:
     assert open_huggingface(folder).recipe.model.norm_place == "pre"
 
 
+@pytest.mark.parametrize("name", ["separate", "demo"])
 def test_an_export_and_its_import_translate_as_the_checkpoint(
-    exports: dict[str, Path], tmp_path: Path
+    name: str, exports: dict[str, Path], tmp_path: Path
 ) -> None:
     said = CliRunner().invoke(
-        app, ["import", "huggingface", str(exports["separate-exported"]), str(tmp_path / "back")]
+        app, ["import", "huggingface", str(exports[f"{name}-exported"]), str(tmp_path / "back")]
     )
     assert said.exit_code == 0
     texts = [
         [found.text for found in open_model(folder, engine="torch", device="cpu").translate(SENTENCES[:3])]
-        for folder in (exports["separate"], exports["separate-exported"], tmp_path / "back")
+        for folder in (exports[name], exports[f"{name}-exported"], tmp_path / "back")
     ]
     assert texts[0] == texts[1] == texts[2]
 
@@ -117,6 +119,18 @@ def test_an_export_that_lost_manifest_and_recipe_keeps_weights_pieces_and_marks(
         assert one.special == other.special
     recipe = after.recipe
     assert (recipe.name, recipe.data.target_language, recipe.subword.joint) == ("bare-marian", "fr", False)
+
+
+def test_an_export_of_our_own_class_needs_what_lay_beside_its_weights(
+    exports: dict[str, Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "bare"
+    folder.mkdir()
+    for name in ("config.json", "model.safetensors", "modeling_tandem.py", "tokenizer.json"):
+        (folder / name).write_bytes((exports["demo-exported"] / name).read_bytes())
+    with pytest.raises(TandemError, match="lost the manifest"):
+        import_huggingface(folder, tmp_path / "back", languages=LANGUAGES)
+    assert not (tmp_path / "back").exists()
 
 
 def test_a_marian_model_that_transformers_saved_is_refused_for_its_waves(bare: Path, tmp_path: Path) -> None:

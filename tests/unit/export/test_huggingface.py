@@ -1,6 +1,9 @@
 """What is exported to Hugging Face computes, searches and writes as our own model does."""
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +36,10 @@ SHAPES: list[dict[str, Any]] = [
     {"norm_place": "post", "tied": "all", "encoder_layers": 1},
     {"norm_place": "post", "tied": "target", "activation": "silu"},
     {"norm_place": "post", "tied": "none"},
+    {"norm_place": "pre", "tied": "all", "norm": "rms", "gated": True, "positions": "rotary"},
+    {"norm_place": "post", "tied": "target", "norm": "rms"},
+    {"norm_place": "pre", "tied": "none", "gated": True, "activation": "silu"},
+    {"norm_place": "pre", "tied": "all", "positions": "rotary"},
 ]
 ODD = [
     "Hello   world ▁ x ",
@@ -43,6 +50,18 @@ ODD = [
 ]
 
 
+ELSEWHERE = """
+import json, sys
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+folder, *lines = sys.argv[1:]
+tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+model = AutoModelForSeq2SeqLM.from_pretrained(folder, trust_remote_code=True)
+batch = tokenizer(lines, return_tensors="pt", padding=True)
+said = model.generate(**batch, num_beams=3, length_penalty=0.6, early_stopping="never", max_length=12)
+texts = tokenizer.batch_decode(said, skip_special_tokens=True)
+print(json.dumps({"texts": texts, "tandem": "tandem" in sys.modules}))
+"""
 SPELLED = "<s> </s> <pad> <unk> spelled <0x41>"
 
 
@@ -85,7 +104,8 @@ def test_logits_are_the_same_for_every_shape_that_can_be_written(
         logits = exported(input_ids=source, decoder_input_ids=said).logits
     assert (logits - our_logits(ours.eval(), source, said)).abs().max() < 1e-5
     kind = "Pegasus" if shape["norm_place"] == "pre" else "Marian"
-    assert type(exported).__name__.startswith(kind)
+    is_own = shape.keys() & {"norm", "gated", "positions"}
+    assert type(exported).__name__.startswith("Tandem" if is_own else kind)
 
 
 @pytest.mark.parametrize(
@@ -147,19 +167,35 @@ def test_the_tokenizer_splits_and_joins_as_sentencepiece_does(kind: str, tmp_pat
         assert fast.decode(ids, skip_special_tokens=True) == ours.decode(ids), line
 
 
-@pytest.mark.parametrize(
-    ("key", "shape"),
-    [
-        ("model.norm rms", {"norm": "rms"}),
-        ("model.gated true", {"gated": True}),
-        ("model.positions rotary", {"positions": "rotary"}),
-    ],
-)
-def test_what_no_class_of_theirs_computes_is_refused_by_its_key(
-    key: str, shape: dict[str, Any], joint: bytes, tmp_path: Path
+@pytest.mark.parametrize("shape", SHAPES[6:7], ids=["demo"])
+def test_what_no_class_of_theirs_computes_takes_its_code_along(
+    shape: dict[str, Any], joint: bytes, tmp_path: Path
 ) -> None:
+    """Where Tandem is not, the folder computes what `tandem translate` computes."""
     folder = write_model(tmp_path / "model", [joint], **shape)
-    with pytest.raises(TandemError, match=key):
+    export_huggingface(folder, tmp_path / "exported")
+    environment = {**os.environ, "HF_MODULES_CACHE": str(tmp_path / "modules"), "HF_HUB_OFFLINE": "1"}
+    said = subprocess.run(
+        [sys.executable, "-I", "-c", ELSEWHERE, tmp_path / "exported", *SENTENCES[:3]],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    translator = build_translator(open_bundle(folder), folder, device=CPU)
+    wish = Wish(beam=3, penalty=LengthPenalty(kind="power"))
+    rows = [tuple(translator.subword.source.encode([line]).ids.tolist()) for line in SENTENCES[:3]]
+    found = translator.engine.search([Sentence(source=row, most=11) for row in rows], wish)
+    texts = [translator.subword.target.decode(each[0].ids) for each in found]
+    assert json.loads(said.stdout) == {"texts": texts, "tandem": False}
+
+
+def test_pieces_of_another_tool_are_refused_by_their_key(
+    joint: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_model(tmp_path / "model", [joint], norm_place="pre")
+    monkeypatch.setattr(huggingface, "SentencePieceModel", str)
+    with pytest.raises(TandemError, match=r"subword\.kind segmented"):
         export_huggingface(folder, tmp_path / "exported")
     assert not (tmp_path / "exported").exists()
 

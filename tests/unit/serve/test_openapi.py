@@ -20,7 +20,7 @@ from tandem.serve.limits import Limits
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     subword = write_subword(tmp_path_factory.mktemp("served") / "subword")
-    translator = build_translator(build_small(subword), subword, sentences=True)
+    translator = build_translator(build_small(subword), subword)
     model = replace(served(Fake()), translator=translator)
     limits = Limits(characters=500, sentences=100)
     with running(model, limits=limits, guess=lambda _text, _among: ("en", 0.5)) as started:

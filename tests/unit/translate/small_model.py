@@ -66,7 +66,7 @@ def build_translator(
     batch_tokens: int | None = None,
     mend: Mend = str,
     most_pieces: int = 256,
-    sentences: bool = False,
+    sentences: bool = True,
 ) -> Translator:
     """A translator on a CPU."""
     engine = build_engine(model, subword, batch_tokens=batch_tokens)

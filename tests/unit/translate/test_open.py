@@ -76,10 +76,12 @@ def test_weights_of_another_shape_are_refused(checkpoint: Path, monkeypatch: pyt
         opened(checkpoint)
 
 
-def test_lines_can_be_translated_sentence_by_sentence(checkpoint: Path) -> None:
-    apart = open_model(checkpoint, engine="torch", device="cpu", sentences=True)
+def test_lines_are_translated_sentence_by_sentence_unless_whole_ones_are_asked_for(checkpoint: Path) -> None:
+    line = " ".join(SENTENCES[:2])
     expected = " ".join(each.text for each in opened(checkpoint).translate(SENTENCES[:2]))
-    assert apart.translate([" ".join(SENTENCES[:2])])[0].text == expected
+    assert opened(checkpoint).translate([line])[0].text == expected
+    whole = open_model(checkpoint, engine="torch", device="cpu", sentences=False)
+    assert whole.translate([line])[0].text != expected
 
 
 def test_half_precision_can_be_asked_for(checkpoint: Path) -> None:

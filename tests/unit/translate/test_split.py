@@ -29,7 +29,17 @@ def solid(text: str) -> str:
         ("„Geh!“ Sie ging.", ["„Geh!“", "Sie ging."]),
         (
             "Dr. Miller and Mrs. Jones met at 5 p.m. They left.",
-            ["Dr. Miller and Mrs. Jones met at 5 p.m. They left."],
+            ["Dr. Miller and Mrs. Jones met at 5 p.m.", "They left."],
+        ),
+        (
+            "He has 3. The dog has vitamin C. It sleeps.",
+            ["He has 3.", "The dog has vitamin C.", "It sleeps."],
+        ),
+        ("Hunde, Katzen usw. Das reicht z.B. Sie.", ["Hunde, Katzen usw.", "Das reicht z.B. Sie."]),
+        ("1. The cat sleeps. 2. The dog sleeps.", ["1. The cat sleeps.", "2. The dog sleeps."]),
+        (
+            "At 5 p.m. Tuesday J. A. Smith of Apple Inc. Europe left.",
+            ["At 5 p.m. Tuesday J. A. Smith of Apple Inc. Europe left."],
         ),
         ("Das gilt z.B. am 3. Mai bzw. später. Gut.", ["Das gilt z.B. am 3. Mai bzw. später.", "Gut."]),
         ("J. S. Bach composed in 1723. Then he left.", ["J. S. Bach composed in 1723.", "Then he left."]),

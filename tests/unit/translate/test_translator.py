@@ -119,7 +119,7 @@ def test_empty_lines_stay_empty_and_no_line_gives_nothing(echoing: Translator, e
 def test_encoded_sentences_are_translated_like_their_text_and_never_split(
     echo: Echo, subword: Subword
 ) -> None:
-    echoing = Translator(echo, subword, most_pieces=90)
+    echoing = Translator(echo, subword, most_pieces=90, sentences=False)
     wish = Wish(alignment=True)
     assert echoing.translate_ids(subword.source.encode(LINES), wish) == echoing.translate(LINES, wish)
     (found,) = echoing.translate_ids(Ragged(ids=np.full(100, 300), lengths=np.array([100])))
@@ -135,16 +135,18 @@ def test_a_long_line_is_split_into_sentences_and_joined_again(echoing: Translato
     assert all(len(sentence.source) <= 20 for sentence in echo.heard)
 
 
-def test_a_line_within_the_limit_is_not_split(echo: Echo, subword: Subword) -> None:
-    Translator(echo, subword, most_pieces=20).translate(["a. B. a. B."])
+def test_a_line_within_the_limit_is_not_split_where_whole_lines_are_wished(
+    echo: Echo, subword: Subword
+) -> None:
+    Translator(echo, subword, most_pieces=20, sentences=False).translate(["a. B. a. B."])
     assert len(echo.heard) == 1
 
 
-def test_each_sentence_of_a_line_is_translated_for_itself_where_that_is_wished(
+def test_each_sentence_of_a_line_is_translated_for_itself_unless_whole_lines_are_wished(
     model: Transformer, subword: Subword
 ) -> None:
-    whole = build_translator(model, subword)
-    apart = build_translator(model, subword, sentences=True)
+    whole = build_translator(model, subword, sentences=False)
+    apart = build_translator(model, subword)
     line = " ".join(SENTENCES[:3])
     (found,) = apart.translate([line])
     assert found.text == " ".join(texts(whole.translate(SENTENCES[:3])))
@@ -168,7 +170,7 @@ def test_sentences_of_a_short_line_are_told_as_those_of_a_long_one(subword: Subw
     long, short = Echo(), Echo()
     wish = Wish(best=2, token_scores=True, alignment=True)
     expected = Translator(long, subword, most_pieces=60).translate([line], wish, prefixes=["the cat"])
-    found = Translator(short, subword, sentences=True).translate([line], wish, prefixes=["the cat"])
+    found = Translator(short, subword).translate([line], wish, prefixes=["the cat"])
     assert found == expected
     assert short.heard == long.heard
     assert len(short.heard) == 3

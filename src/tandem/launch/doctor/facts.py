@@ -40,7 +40,7 @@ class Nic:
     name: str
     address: str
     bits_per_s: int
-    """As it was agreed with the switch; 0 where the interface does not say."""
+    """As its driver claims, which need not be what the link carries; 0 where it does not say."""
     mtu: int
     """The longest packet, in bytes."""
 
@@ -76,11 +76,15 @@ class Machine:
     gpu_problem: str
     ssh_address: str
     """The address at which ssh reached the host; empty if it was not by ssh."""
+    gpu_flops_per_s: tuple[float, ...] = ()
+    """Of each GPU that torch computes on, in its order, in products of float16 matrices; empty if not tried."""
 
     @classmethod
     def from_json(cls, held: Mapping[str, Any]) -> Self:
         """From what the host sent."""
-        return cls(**{**held, "gpus": tuple(Gpu(**each) for each in held["gpus"])})
+        gpus = tuple(Gpu(**each) for each in held["gpus"])
+        speeds = tuple(map(float, held.get("gpu_flops_per_s", ())))
+        return cls(**{**held, "gpus": gpus, "gpu_flops_per_s": speeds})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,22 +1,26 @@
 """Facts become lines with a verdict and a cure."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from tandem.launch.doctor.costs import added_by_disk, added_by_gpu
 from tandem.launch.doctor.examination import Examination
 from tandem.launch.doctor.facts import Disk, HostFacts, Machine
 from tandem.launch.doctor.judge_links import judge_links, judge_listening, judge_sums
 from tandem.launch.doctor.judge_memory import judge_memory
 from tandem.launch.doctor.line import Line
 from tandem.launch.doctor.needs import Needs
-from tandem.launch.doctor.quantity import bits_a_second, bytes_a_second, seconds, size
+from tandem.launch.doctor.quantity import bits_a_second, bytes_a_second, operations_a_second, seconds, size
 
 __all__ = ["judge"]
 
-_CLOCK_S = 1.0
-"""Clocks further apart make a muddle of logs."""
+_CLOCK_S = 0.1
+"""Clocks that are kept by NTP are nearer to each other."""
 _SLOW_DISK = 10e6
 """Bytes a second."""
+_TWIN_DISK, _TWIN_GPU = 0.25, 0.85
+"""Of the speed of the best one among the hosts: disks vary from one look to the next, GPUs of a kind hardly."""
 
 
 def judge(examination: Examination) -> tuple[Line, ...]:
@@ -32,9 +36,10 @@ def judge(examination: Examination) -> tuple[Line, ...]:
             lines.append(_judge_versions(host.name, host.machine, machines, ours=examination.tandem))
             lines += _judge_clock(host)
             lines.append(_judge_gpus(host.name, host.machine, machines))
+            lines += _judge_gpu_speed(host.name, host.machine, machines, needs=examination.needs, ranks=ranks)
             lines += _judge_computer(host.name, host.machine)
             lines += judge_memory(host, examination.needs, ranks=ranks)
-        lines += [] if host.disk is None else _judge_disk(host.name, host.disk, examination.needs)
+        lines += [] if host.disk is None else _judge_disk(host.name, host.disk, examination)
         lines += _judge_nic(host, examination.hosts)
     lines += judge_links(examination)
     lines += judge_sums(examination)
@@ -94,7 +99,10 @@ def _judge_clock(host: HostFacts) -> Iterator[Line]:
         return
     value = f"{clock.offset_s * 1e3:+.1f} ms ± {clock.uncertainty_s * 1e3:.1f} ms against this machine"
     if abs(clock.offset_s) - clock.uncertainty_s > _CLOCK_S:
-        cure = f"Set the clock of {host.name} by NTP, as with `timedatectl set-ntp true`."
+        cure = (
+            f"Set the clock of {host.name} by NTP, as with `timedatectl set-ntp true`: it adds nothing to a step, but "
+            f"what {host.name} logs stands {seconds(abs(clock.offset_s))} beside what the others log."
+        )
         yield Line(host=host.name, what="clock", value=value, verdict="poor", cure=cure)
     else:
         yield Line(host=host.name, what="clock", value=value)
@@ -123,12 +131,37 @@ def _judge_gpus(name: str, machine: Machine, machines: Sequence[Machine]) -> Lin
     return Line(host=name, what="GPUs", value=value)
 
 
+def _judge_gpu_speed(
+    name: str, machine: Machine, machines: Sequence[Machine], *, needs: Needs, ranks: int
+) -> Iterator[Line]:
+    """Of one that is slower than it could be, as one that is hot, held down or shared; all ranks wait for it."""
+    if not machine.gpu_flops_per_s:
+        return
+    slow = min(machine.gpu_flops_per_s)
+    fast = max(max(each.gpu_flops_per_s, default=0.0) for each in machines)
+    value = f"{operations_a_second(slow)} in float16"
+    if len(machine.gpu_flops_per_s) > 1:
+        value = f"{operations_a_second(max(machine.gpu_flops_per_s))}, the slowest {value}"
+    if slow >= _TWIN_GPU * fast:
+        yield Line(host=name, what="GPU speed", value=value)
+        return
+    step_s, said = added_by_gpu(needs, ranks=ranks, slow=slow, fast=fast)
+    number = machine.gpu_flops_per_s.index(slow)
+    cure = (
+        f"GPU {number} of {name} computes {operations_a_second(slow)}, the fastest here "
+        f"{operations_a_second(fast)}; {said}. Look at its clocks and heat (`nvidia-smi -q -d PERFORMANCE`), and who "
+        "else uses it, or leave it out."
+    )
+    yield Line(host=name, what="GPU speed", value=value, verdict="poor", cure=cure, step_s=step_s)
+
+
 def _judge_computer(name: str, machine: Machine) -> Iterator[Line]:
     free, whole = size(machine.available_bytes), size(machine.memory_bytes)
     yield Line(host=name, what="computer", value=f"{machine.cores} cores, {free} of {whole} memory free")
 
 
-def _judge_disk(name: str, disk: Disk, needs: Needs) -> Iterator[Line]:
+def _judge_disk(name: str, disk: Disk, examination: Examination) -> Iterator[Line]:
+    needs = examination.needs
     value = f"{size(disk.free_bytes)} free in {disk.folder}"
     wanted = f"{needs.of_what} needs {size(needs.disk_bytes)} for data and checkpoints"
     if disk.problem:
@@ -144,10 +177,14 @@ def _judge_disk(name: str, disk: Disk, needs: Needs) -> Iterator[Line]:
     else:
         yield Line(host=name, what="disk", value=value)
     speed = f"writes {bytes_a_second(disk.write_bytes_per_s)}"
-    if disk.write_bytes_per_s < _SLOW_DISK:
-        lasting = seconds(needs.checkpoint_bytes / disk.write_bytes_per_s)
-        cure = f"A checkpoint takes {lasting} to write on {name}: use a local disk by --dir."
-        yield Line(host=name, what="disk speed", value=speed, verdict="poor", cure=cure)
+    speeds = [host.disk.write_bytes_per_s for host in examination.hosts if host.disk]
+    best = max((each for each in speeds if not math.isnan(each)), default=math.nan)
+    if disk.write_bytes_per_s < max(_SLOW_DISK, _TWIN_DISK * best):
+        step_s, said = added_by_disk(needs, slow=disk.write_bytes_per_s, fast=max(best, _SLOW_DISK))
+        cure = (
+            f"The disk of {name} is slow; {said}. Use a local disk by --dir, and look who else writes to it."
+        )
+        yield Line(host=name, what="disk speed", value=speed, verdict="poor", cure=cure, step_s=step_s)
     else:
         yield Line(host=name, what="disk speed", value=speed)
 
@@ -156,7 +193,8 @@ def _judge_nic(host: HostFacts, hosts: Sequence[HostFacts]) -> Iterator[Line]:
     nic = host.nic
     if nic is None:
         return
-    speed = f", {bits_a_second(nic.bits_per_s)}" if nic.bits_per_s else ""
+    # The driver's word: of a virtual card any number, of a throttled link the card's.
+    speed = f", {bits_a_second(nic.bits_per_s)} by its driver" if nic.bits_per_s else ""
     value = f"{nic.name or 'no interface'} {nic.address}{speed}, packets of {nic.mtu} bytes"
     usual = Counter(each.nic.mtu for each in hosts if each.nic).most_common(1)[0][0]
     if nic.mtu == usual:

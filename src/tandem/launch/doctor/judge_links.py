@@ -1,11 +1,13 @@
 """Facts about links become lines; what several bad links have in common is said once."""
 
 import math
-import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
+from typing import TypeAlias
 
 from tandem.launch.doctor.blame import blame_directions, blame_links
+from tandem.launch.doctor.costs import added_by_link
 from tandem.launch.doctor.examination import Examination
 from tandem.launch.doctor.facts import LinkFacts, Listening, Outcome
 from tandem.launch.doctor.line import Line, Verdict
@@ -13,10 +15,15 @@ from tandem.launch.doctor.quantity import bits_a_second, seconds, share, size
 
 __all__ = ["judge_links", "judge_listening", "judge_sums"]
 
+Cost: TypeAlias = Callable[..., tuple[float, str]]
+"""Of a link's speed: the seconds that it adds to a step, and a sentence."""
+
 _POOR_LOSS, _BROKEN_LOSS = 0.001, 0.01
 _MOST_SHOWN = 8
-_SLOW = 0.5
-"""Of the usual speed of the cluster's links; of the slowest link's, for summing."""
+_SLOW, _CRAWLING = 0.5, 0.1
+"""Of the speed of the cluster's fastest link: where one is poor, and where it is broken."""
+_SUMMED = 0.5
+"""Of the slowest link's speed, for summing."""
 _A_PORT = 29400
 _WHY = {
     "timed out": "nothing comes back, so a firewall drops it",
@@ -32,11 +39,13 @@ def judge_links(examination: Examination) -> Iterator[Line]:
     yield from _judge_connections(links, examination.port)
     measured = [link for link in links if link.bytes_per_s > 0 or link.latency_s > 0]
     lossy = _lossy(measured)
-    usual = statistics.median([link.bytes_per_s for link in measured if link not in lossy] or [math.nan])
+    # Not the usual one: where one host of three is slow, most links are.
+    fast = max((link.bytes_per_s for link in measured if link.bytes_per_s > 0), default=math.nan)
+    cost = partial(added_by_link, examination.needs, hosts=max(2, len(examination.hosts)), fast=fast)
     yield from _judge_streams(links, losing=_losing_hosts(measured))
     for link in measured:
-        yield _judge_speed(link, usual, is_lossy=link in lossy)
-    yield from _judge_loss(measured)
+        yield _judge_speed(link, fast, cost, is_lossy=link in lossy)
+    yield from _judge_loss(measured, cost)
 
 
 def judge_sums(examination: Examination) -> Iterator[Line]:
@@ -57,7 +66,7 @@ def judge_sums(examination: Examination) -> Iterator[Line]:
         f"{100 * part:.0f} % of the slowest link; gradients of a step ({size(sums.gradient_bytes)}) take "
         f"{seconds(sums.step_s)}"
     )
-    if part < _SLOW and not _lossy(links):
+    if part < _SUMMED and not _lossy(links):
         cure = "Summing gets far less than the links carry: look at the load of the hosts, and at --nic."
         yield Line(host=host, what="all-reduce", value=value, verdict="poor", cure=cure)
     else:
@@ -150,12 +159,17 @@ def _judge_streams(links: Sequence[LinkFacts], *, losing: AbstractSet[str]) -> I
             yield Line(host=host, what="link", value="carries no data", verdict="broken", cure=cure)
 
 
-def _judge_speed(link: LinkFacts, usual: float, *, is_lossy: bool) -> Line:
+def _judge_speed(link: LinkFacts, fast: float, cost: Cost, *, is_lossy: bool) -> Line:
     host = f"{link.sender} → {link.receiver}"
     value = f"{bits_a_second(8 * link.bytes_per_s)}, {seconds(link.latency_s)} there and back"
-    if not is_lossy and link.bytes_per_s < _SLOW * usual:
-        cure = f"{host} is slower than the usual {bits_a_second(8 * usual)} here: look at its cable, port and load."
-        return Line(host=host, what="link", value=value, verdict="poor", cure=cure)
+    if not is_lossy and link.bytes_per_s < _SLOW * fast:
+        step_s, said = cost(slow=link.bytes_per_s)
+        cure = (
+            f"{host} carries {share(link.bytes_per_s / fast)} of the {bits_a_second(8 * fast)} of the fastest link "
+            f"here; {said}. Look at its cable, port, shaping and load."
+        )
+        verdict: Verdict = "broken" if link.bytes_per_s < _CRAWLING * fast else "poor"
+        return Line(host=host, what="link", value=value, verdict=verdict, cure=cure, step_s=step_s)
     return Line(host=host, what="link", value=value)
 
 
@@ -169,7 +183,7 @@ def _losing_hosts(measured: Sequence[LinkFacts]) -> set[str]:
     return {where for where in blame_links(bad, pairs) if "→" not in where}
 
 
-def _judge_loss(measured: Sequence[LinkFacts]) -> Iterator[Line]:
+def _judge_loss(measured: Sequence[LinkFacts], cost: Cost) -> Iterator[Line]:
     known = {(link.sender, link.receiver): link for link in measured if not math.isnan(link.loss)}
     bad = {(link.sender, link.receiver): link.loss for link in _lossy(measured)}
     if blocked := sum(link.datagrams > 0 and math.isnan(link.loss) for link in measured):
@@ -182,6 +196,12 @@ def _judge_loss(measured: Sequence[LinkFacts]) -> Iterator[Line]:
         worst = max(bad[pair] for pair in pairs)
         verdict: Verdict = "broken" if worst > _BROKEN_LOSS else "poor"
         whose = f"{where}'s link" if "→" not in where else f"The way {where}"
-        cure = f"{whose} loses packets though little is sent: change its cable or switch port, or the host's driver."
+        speeds = [speed for pair in pairs if (speed := known[pair].bytes_per_s) > 0]
+        step_s, said = cost(slow=min(speeds)) if speeds else (0.0, "")
+        cure = (
+            f"{whose} loses packets though little is sent"
+            + (f"; {said}. Change" if said else ": change")
+            + " its cable or switch port, or the host's driver."
+        )
         value = f"{share(worst)} of packets lost" + (f" in {len(pairs)} directions" * ("→" not in where))
-        yield Line(host=where, what="loss", value=value, verdict=verdict, cure=cure)
+        yield Line(host=where, what="loss", value=value, verdict=verdict, cure=cure, step_s=step_s)

@@ -6,7 +6,7 @@ from typing import Literal
 __all__ = ["Line", "Verdict"]
 
 Verdict = Literal["fine", "poor", "broken"]
-"""Fit; works, but not well; training would fail."""
+"""Fit; works, but not well; training would fail, or hardly move."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,3 +21,5 @@ class Line:
     verdict: Verdict = "fine"
     cure: str = ""
     """A sentence; empty where all is fine."""
+    step_s: float = 0.0
+    """Seconds that it adds to a step of the recipe, at most; 0 where it adds none, or nothing says how many."""

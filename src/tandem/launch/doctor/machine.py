@@ -20,21 +20,35 @@ __all__ = ["describe_machine", "describe_nic"]
 _DRIVER_S = 20
 _TORCH_S = 60
 _NETWORK = Path("/sys/class/net")
+# The best of some rounds, as a first one loads libraries and wakes the GPU; one after another, as they share power.
 _TRY_TORCH = """
-import json, torch
+import json, time, torch
 found = torch.cuda.device_count() if torch.cuda.is_available() else 0
+speeds = []
 for number in range(found):
-    torch.zeros(8, device=f"cuda:{number}").sum().item()
-print(json.dumps(found))
+    width = 4096
+    matrix = torch.zeros(width, width, device=f"cuda:{number}", dtype=torch.float16)
+    matrix.normal_()
+    best = 0.0
+    for _ in range(8):
+        torch.cuda.synchronize(number)
+        begin = time.perf_counter()
+        for _ in range(8):
+            matrix @ matrix
+        torch.cuda.synchronize(number)
+        best = max(best, 8 * 2 * width**3 / (time.perf_counter() - begin))
+    speeds.append(best)
+print(json.dumps(speeds))
 """
 
 
 def describe_machine(*, try_gpus: bool) -> Machine:
     """All of it; with `try_gpus` torch also computes on each GPU, which takes seconds where there are any."""
     gpus, problem = _list_gpus()
-    usable = len(gpus)
+    usable, speeds = len(gpus), tuple[float, ...]()
     if gpus and try_gpus:
-        usable, problem = _try_gpus()
+        speeds, problem = _try_gpus()
+        usable = len(speeds)
     total, available = _memory()
     return Machine(
         name=platform.node(),
@@ -47,6 +61,7 @@ def describe_machine(*, try_gpus: bool) -> Machine:
         gpus=gpus,
         usable_gpus=usable,
         gpu_problem=problem,
+        gpu_flops_per_s=speeds,
         ssh_address=([*os.environ.get("SSH_CONNECTION", "").split(), "", "", ""])[2],
     )
 
@@ -111,13 +126,13 @@ def _list_gpus() -> tuple[tuple[Gpu, ...], str]:
     return gpus, ""
 
 
-def _try_gpus() -> tuple[int, str]:
-    """How many torch computes on, tried in a process of its own, which a broken driver may kill or hang."""
+def _try_gpus() -> tuple[tuple[float, ...], str]:
+    """Operations a second of those that torch computes on, in a process of its own: a broken driver may kill it."""
     words = [sys.executable, "-P", "-c", _TRY_TORCH]
     try:
         result = subprocess.run(words, capture_output=True, text=True, timeout=_TORCH_S, check=True)  # noqa: S603
-        return int(json.loads(result.stdout.splitlines()[-1])), ""
+        return tuple(map(float, json.loads(result.stdout.splitlines()[-1]))), ""
     except subprocess.CalledProcessError as error:
-        return 0, (error.stderr.strip().splitlines() or [f"exit status {error.returncode}"])[-1]
+        return (), (error.stderr.strip().splitlines() or [f"exit status {error.returncode}"])[-1]
     except (subprocess.TimeoutExpired, ValueError, IndexError) as error:
-        return 0, f"torch does not answer ({type(error).__name__})"
+        return (), f"torch does not answer ({type(error).__name__})"

@@ -6,6 +6,7 @@ from typing import Self
 
 from tandem.config import ModelSection, Recipe
 from tandem.config.subword import SubwordSection
+from tandem.estimate.flops import WMT_LENGTHS, training_flops
 from tandem.estimate.memory import RankMemory, checkpoint_bytes
 from tandem.estimate.parameters import count_parameters, vocabulary_of
 
@@ -29,6 +30,10 @@ class Needs:
     update_tokens: int = 0
     longest_tokens: int = 0
     """A side of the longest sentence."""
+    step_flops: float = 0.0
+    """Operations of a step over all ranks; 0 where nothing says how large a batch is."""
+    checkpoint_steps: int = 0
+    """Steps from one checkpoint to the next; 0 where they are written by time alone, or nothing says."""
 
     @classmethod
     def of(cls, recipe: Recipe | None) -> Self:
@@ -57,7 +62,15 @@ class Needs:
             memory=(RankMemory.of(recipe), RankMemory.of(recipe, fused=False)),
             update_tokens=recipe.batch.target_tokens,
             longest_tokens=recipe.subword.max_pieces + 1,
+            step_flops=recipe.batch.target_tokens
+            * training_flops(recipe.model, vocabulary=pieces, lengths=WMT_LENGTHS),
+            checkpoint_steps=_checkpoint_steps(recipe),
         )
+
+
+def _checkpoint_steps(recipe: Recipe) -> int:
+    evaluated = recipe.evaluate.every_steps if recipe.is_evaluated else None
+    return min((every for every in (recipe.checkpoint.every_steps, evaluated) if every), default=0)
 
 
 def _bytes_below(folder: Path) -> int:

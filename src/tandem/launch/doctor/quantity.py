@@ -2,7 +2,7 @@
 
 import math
 
-__all__ = ["bits_a_second", "bytes_a_second", "seconds", "share", "size"]
+__all__ = ["bits_a_second", "bytes_a_second", "operations_a_second", "seconds", "share", "size"]
 
 
 def size(count_bytes: float) -> str:
@@ -20,6 +20,11 @@ def bits_a_second(bits: float) -> str:
     if math.isnan(bits):
         return "unknown"
     return f"{bits / 1e9:,.3g} Gb/s" if bits >= 1e9 else f"{bits / 1e6:,.3g} Mb/s"
+
+
+def operations_a_second(flops: float) -> str:
+    """Of a GPU."""
+    return f"{flops / 1e12:,.3g} TFLOP/s"
 
 
 def seconds(value: float) -> str:

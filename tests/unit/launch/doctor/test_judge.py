@@ -6,8 +6,10 @@ from tests.unit.launch.doctor.findings import DISK, GPU, MACHINE, NIC, examinati
 from tandem.launch.doctor.facts import Clock, HostFacts
 from tandem.launch.doctor.judge import judge
 from tandem.launch.doctor.line import Line
+from tandem.launch.doctor.needs import Needs
 
 NAN = float("nan")
+NEEDS = Needs.of(None)
 
 
 def bad(*hosts: HostFacts) -> list[Line]:
@@ -49,12 +51,17 @@ def test_another_python_is_poor_but_another_patch_is_not() -> None:
     assert (line.host, line.what, line.verdict) == ("c", "versions", "poor")
 
 
-@pytest.mark.parametrize(("offset_s", "uncertainty_s", "poor"), [(-3, 0.1, 1), (0.9, 0.1, 0), (3, 2.5, 0)])
-def test_a_clock_that_is_surely_a_second_off_is_poor(
+@pytest.mark.parametrize(
+    ("offset_s", "uncertainty_s", "poor"), [(-3, 0.1, 1), (0.3, 0.1, 1), (0.1, 0.05, 0), (3, 2.95, 0)]
+)
+def test_a_clock_that_is_surely_a_tenth_of_a_second_off_is_poor(
     offset_s: float, uncertainty_s: float, poor: int
 ) -> None:
     found = bad(host(clock=Clock(offset_s=offset_s, uncertainty_s=uncertainty_s)))
     assert [(line.what, line.verdict) for line in found] == [("clock", "poor")] * poor
+    assert all(
+        f"stands {abs(offset_s) * 1e3:.3g} ms" in line.cure or "stands 3 s" in line.cure for line in found
+    )
 
 
 def test_gpus_of_different_kinds_are_poor() -> None:
@@ -94,6 +101,39 @@ def test_a_disk_with_too_little_room_for_checkpoints_is_told_of(checkpoints: flo
 def test_a_disk_that_writes_slowly_is_poor() -> None:
     (line,) = bad(host(disk=replace(DISK, write_bytes_per_s=1e6)))
     assert (line.what, line.verdict) == ("disk speed", "poor")
+
+
+def test_a_disk_far_below_its_twin_is_poor_with_what_it_adds_to_a_step() -> None:
+    needs = replace(NEEDS, checkpoint_bytes=10**9, disk_bytes=2 * 10**9, checkpoint_steps=100)
+    slow = host("b", disk=replace(DISK, write_bytes_per_s=5e7))
+    lines = judge(examination([host("a"), slow], needs=needs))
+    (line,) = [line for line in lines if line.verdict != "fine"]
+    assert (line.host, line.what, line.verdict) == ("b", "disk speed", "poor")
+    assert line.step_s == pytest.approx((20 - 2) / 100)
+    assert (
+        "(1.0 GB) takes 20 s to write, 2 s at 500.0 MB/s: 180 ms more a step, with one every 100" in line.cure
+    )
+
+
+def test_a_disk_half_as_fast_as_its_twin_is_left_alone() -> None:
+    assert not bad(host("a"), host("b", disk=replace(DISK, write_bytes_per_s=2e8)))
+
+
+@pytest.mark.parametrize(("speed", "poor"), [(0.9, False), (0.5, True)])
+def test_a_gpu_clearly_below_its_twins_is_poor_with_what_it_adds_to_a_step(speed: float, poor: bool) -> None:
+    fast = replace(MACHINE, gpus=(GPU, GPU), usable_gpus=2, gpu_flops_per_s=(6e14, 6e14))
+    slow = replace(fast, gpu_flops_per_s=(6e14, speed * 6e14))
+    needs = replace(NEEDS, step_flops=2.4e15)
+    hosts = [host("a", machine=fast, workers=2), host("b", machine=slow, workers=2)]
+    lines = [line for line in judge(examination(hosts, needs=needs)) if line.what == "GPU speed"]
+    assert [line.verdict for line in lines] == ["fine", "poor" if poor else "fine"]
+    assert lines[1].step_s == (pytest.approx(1.0) if poor else 0)
+    assert lines[1].cure.startswith("GPU 1 of b computes 300 TFLOP/s, the fastest here 600") == poor
+
+
+def test_the_speed_of_an_interface_is_told_as_its_drivers_word() -> None:
+    (line,) = [line for line in judge(examination([host("a")])) if line.what == "network"]
+    assert "1 Gb/s by its driver" in line.value
 
 
 def test_a_longest_packet_of_another_length_is_poor() -> None:

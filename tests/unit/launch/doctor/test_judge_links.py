@@ -1,11 +1,12 @@
 from dataclasses import replace
 
 import pytest
-from tests.unit.launch.doctor.findings import examination, link, mesh
+from tests.unit.launch.doctor.findings import examination, host, link, mesh
 
 from tandem.launch.doctor.facts import Listening, Outcome, SumFacts
 from tandem.launch.doctor.judge_links import judge_links, judge_listening, judge_sums
 from tandem.launch.doctor.line import Line
+from tandem.launch.doctor.needs import Needs
 
 NAN = float("nan")
 SUMS = SumFacts(
@@ -38,8 +39,35 @@ def test_a_lossy_link_is_not_also_called_slow() -> None:
 
 
 def test_a_link_much_slower_than_the_others_is_poor() -> None:
-    links = [link(*pair, bytes_per_s=1e7 if pair == ("a", "b") else 1e8) for pair in mesh("abc")]
+    links = [link(*pair, bytes_per_s=3e7 if pair == ("a", "b") else 1e8) for pair in mesh("abc")]
     assert bad(list(judge_links(examination(links=links)))) == [("a → b", "link", "poor")]
+
+
+def test_a_link_at_a_fiftieth_of_the_other_is_broken_with_what_it_adds_to_a_step() -> None:
+    needs = replace(Needs.of(None), gradient_bytes=10**8)
+    links = [link("a", "b", bytes_per_s=2e6), link("b", "a", bytes_per_s=1e8)]
+    lines = list(judge_links(examination([host("a"), host("b")], links, needs=needs)))
+    assert bad(lines) == [("a → b", "link", "broken")]
+    line = next(line for line in lines if line.verdict != "fine")
+    assert line.step_s == pytest.approx(50 - 1)
+    assert "carries 2 % of the 800 Mb/s of the fastest" in line.cure
+    assert "(100.0 MB) take 50 s over it, 1 s over the fastest: 49 s more a step" in line.cure
+
+
+def test_a_slow_host_of_three_is_noticed_though_most_links_are_slow() -> None:
+    links = [link(*pair, bytes_per_s=2e7 if "c" in pair else 1e8) for pair in mesh("abc")]
+    slow = bad(list(judge_links(examination(links=links))))
+    assert {name for name, _, _ in slow} == {"a → c", "c → a", "b → c", "c → b"}
+
+
+def test_what_loss_costs_is_told_from_what_still_passed() -> None:
+    needs = replace(Needs.of(None), gradient_bytes=10**8)
+    links = [link("a", "b", bytes_per_s=1e7, loss=0.03), link("b", "a")]
+    lines = list(judge_links(examination([host("a"), host("b")], links, needs=needs)))
+    assert bad(lines) == [("a → b", "loss", "broken")]
+    (line,) = [line for line in lines if line.verdict != "fine"]
+    assert line.step_s == pytest.approx(10 - 1)
+    assert "9 s more a step" in line.cure
 
 
 def test_where_no_datagram_passes_the_loss_is_unknown_and_not_bad() -> None:

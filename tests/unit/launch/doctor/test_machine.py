@@ -1,4 +1,6 @@
+import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -6,7 +8,7 @@ import torch
 
 from tandem import __version__
 from tandem.errors import TandemError
-from tandem.launch.doctor.facts import Gpu
+from tandem.launch.doctor.facts import Gpu, Machine
 from tandem.launch.doctor.machine import describe_machine, describe_nic
 
 
@@ -58,6 +60,30 @@ def test_a_file_of_the_folder_is_not_taken_for_a_library(
     driver(tmp_path, 'echo "NVIDIA L4, 23034, 570.86.15"', monkeypatch)
     machine = describe_machine(try_gpus=True)
     assert (machine.usable_gpus, machine.gpu_problem) == (0, "")
+
+
+TORCH = """
+float16 = None
+class cuda:
+    is_available = staticmethod(lambda: True)
+    device_count = staticmethod(lambda: 2)
+    synchronize = staticmethod(lambda number: None)
+class Matrix:
+    def normal_(self): pass
+    def __matmul__(self, other): pass
+def zeros(*shape, device, dtype): return Matrix()
+"""
+
+
+def test_each_gpu_that_torch_computes_on_has_a_speed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "torch.py").write_text(TORCH)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    driver(tmp_path, 'echo "NVIDIA L4, 23034, 570.86.15"; echo "NVIDIA L4, 23034, 570.86.15"', monkeypatch)
+    machine = describe_machine(try_gpus=True)
+    assert (machine.usable_gpus, machine.gpu_problem) == (2, "")
+    assert len(machine.gpu_flops_per_s) == 2
+    assert min(machine.gpu_flops_per_s) > 0
+    assert Machine.from_json(json.loads(json.dumps(asdict(machine)))) == machine
 
 
 def test_the_interface_towards_an_address_is_found() -> None:
