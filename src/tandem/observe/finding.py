@@ -1,14 +1,22 @@
 """A question about a run, and a finding: its answer from measurements, with all that the answer rests on."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from tandem.observe.confidence import Confidence, Grounds, confidence_of
 
-__all__ = ["Confidence", "Evidence", "Finding", "Question", "Verdict"]
+__all__ = ["Confidence", "Evidence", "Finding", "Question", "Verdict", "as_verdict"]
 
 Verdict: TypeAlias = Literal["yes", "no", "partly", "measured", "cannot tell"]
 """`measured` answers a question that asks for a value, not for a yes."""
+
+
+_VERDICTS: dict[str, Verdict] = {name: name for name in get_args(Verdict)}
+
+
+def as_verdict(answer: str) -> Verdict:
+    """An answer of a scale as a verdict."""
+    return _VERDICTS[answer]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
