@@ -1,7 +1,7 @@
 """Statistics of curves: levels and slopes with intervals, noise, and rises that are more than noise."""
 
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import e, inf, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,13 @@ class Rise:
     """That noise alone makes a curve that never rises look like this."""
     lowest: int
     """Place of the lowest point."""
+
+    @property
+    def reality(self) -> float:
+        """The most that such a chance says for a rise, if it was as likely as none before (Sellke, Bayarri, Berger)."""
+        if self.chance >= 1 / e:
+            return 1 / 2
+        return 1 / (1 - e * self.chance * log(self.chance))
 
 
 def block_means(x: Numbers, y: Numbers, *, blocks: int) -> tuple[Numbers, Numbers]:

@@ -38,8 +38,8 @@ DOUBT = 0.05
 """And below this it is in doubt."""
 COMMON = 0.3
 """Share of the rise from which on one of training pairs explains it."""
-MATERIAL = 0.01
-"""Share of the lowest loss from which a rise matters."""
+SLIGHT, MATERIAL = 0.003, 0.01
+"""Shares of the lowest loss from which a rise is one, and from which it matters."""
 ALONE = 0.2
 """Chance that a single evaluation lies off by something other than noise."""
 BETTER = 0.3
@@ -170,7 +170,7 @@ def _of_risen(seen: _Seen) -> Draft:
     rise = f"{decimal(seen.rise.value)} ({percent(seen.rise.value / seen.lowest)})"
     told = f"the loss on the valid text is {rise} above its lowest point, {decimal(seen.lowest)} at step {seen.place}"
     lacks = () if len(seen.gap) else (PROBE,)
-    real = (1 - seen.rise.chance) * seen.has_stayed
+    real = seen.rise.reality * seen.has_stayed
     common = chance_above(seen.training, COMMON * seen.rise.value)
     if common > 1 / 2:
         return Draft(
@@ -178,6 +178,15 @@ def _of_risen(seen: _Seen) -> Draft:
             grounds=Grounds(chance=common, lacks=lacks),
             answer=f"No: {told}, but that on training pairs rose as well, so it is not learning them by heart.",
             advice="Look at the learning rate and the gradient norm: something else goes wrong.",
+        )
+    estimate = Estimate(value=seen.rise.value, low=seen.rise.low, high=seen.rise.high)
+    borders = (SLIGHT * seen.lowest, MATERIAL * seen.lowest)
+    answer, chance = Scale(borders=borders, answers=("no", "partly", "yes")).weigh(estimate)
+    if answer == "no":
+        return Draft(
+            verdict="no",
+            grounds=Grounds(chance=chance, lacks=lacks),
+            answer=f"No: {told}, which is next to nothing.",
         )
     real *= 1 - max(seen.by_rate, common if len(seen.gap) else 0.0)
     better = 0.0
@@ -189,8 +198,6 @@ def _of_risen(seen: _Seen) -> Draft:
         lacks = (*lacks, BLEU_THEN)
     if seen.outlook.ahead >= LITTLE:
         lacks = (*lacks, AFTER_DECAY)
-    estimate = Estimate(value=seen.rise.value, low=seen.rise.low, high=seen.rise.high)
-    answer, chance = Scale(borders=(MATERIAL * seen.lowest,), answers=("partly", "yes")).weigh(estimate)
     grounds = Grounds(chance=real * chance * (1 - better), lacks=lacks)
     if answer == "partly":
         return Draft(

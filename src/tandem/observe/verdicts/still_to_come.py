@@ -12,6 +12,7 @@ from tandem.observe.verdicts.gains import WORTH_SHARE, worth_of
 __all__ = [
     "AFTER",
     "AFTER_DECAY",
+    "MORE_EVALUATIONS",
     "UNKNOWN_PLAN",
     "chance_of_better",
     "go_on",
@@ -26,6 +27,9 @@ AFTER_DECAY = "the loss on the valid text after the learning rate has fallen"
 WHAT_DECAY_BRINGS = "what a fall of the learning rate to zero would bring"
 AS_RUN = "the learning rate as run"
 UNKNOWN_PLAN = "how the learning rate goes on"
+MORE_EVALUATIONS = "more evaluations, or a larger valid set"
+ENOUGH = 6
+"""Evaluations from which a curve is told from a chance of few."""
 SEEN = 0.3
 """Share of the undecayed rate: evaluations on both sides of such a fall show what it brings."""
 OFTEN = 0.5
@@ -44,10 +48,13 @@ def ground_rest(outlook: Outlook, valid: Curve, *, chance: float, lacks: tuple[s
     shares = outlook.shares(valid.step)
     if outlook.never_decays:
         lacks = (*lacks, WHAT_DECAY_BRINGS)
-    if not outlook.is_known:
+    if outlook.plan is None:
         lacks = (*lacks, UNKNOWN_PLAN)
+    if len(valid) < ENOUGH:
+        lacks = (*lacks, MORE_EVALUATIONS)
+    if not outlook.is_known:
         chance *= 1 - OFTEN * chance_of_decay(outlook.most_ahead, WORTH_SHARE)
-    elif not len(read_rates(outlook.series)):
+    if not len(read_rates(outlook.series)):
         lacks = (*lacks, AS_RUN)
     if shares is not None and shares[-1] - outlook.now >= LITTLE:
         lacks = (*lacks, AFTER_DECAY)

@@ -40,6 +40,7 @@ from tandem.observe.verdicts.imported_scores import doubt_scores, score_evidence
 from tandem.observe.verdicts.still_to_come import (
     AFTER,
     AFTER_DECAY,
+    MORE_EVALUATIONS,
     UNKNOWN_PLAN,
     chance_of_better,
     go_on,
@@ -78,7 +79,6 @@ QUESTION = Question(
 )
 
 
-MORE_EVALUATIONS = "more evaluations, or a larger valid set"
 PROBE = "the loss on training pairs, measured like the valid text (evaluate.probe_pairs)"
 
 
@@ -182,7 +182,7 @@ def _passed(
             advice=wait_for_decay(outlook),
             would_change=AFTER,
         )
-    real = (1 - rise.chance) * (1 - more)
+    real = rise.reality * (1 - more)
     thrown_off = chance_above(training_change(series, valid.step[rise.lowest]), rise.value / 2)
     if thrown_off > 1 / 2:
         return Draft(
@@ -302,7 +302,8 @@ def _undecided(
     verdict = max(likely, key=lambda each: likely[each])
     chances: dict[Verdict, float] = {
         "yes": float(np.mean(gain < 1)),
-        "partly": likely["partly"],
+        # Close to the border means that neither side is sure.
+        "partly": min(likely["partly"], max(by_loss, 1 - by_loss)),
         # That BLEU will rise says so too, as far as the loss does not contradict.
         "no": max(by_loss, by_bleu - min(by_loss, 1 - by_loss)),
     }

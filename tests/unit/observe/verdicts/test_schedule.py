@@ -35,7 +35,7 @@ def test_rates_that_follow_the_plan_are_told_with_formula_and_peak() -> None:
 
 @pytest.mark.parametrize(("step", "is_ahead"), [(900, True), (1000, False)])
 def test_a_fall_that_the_run_has_not_finished_is_told_as_still_to_come(step: int, is_ahead: bool) -> None:
-    text = "inverse_sqrt: 0.0007 · min(step / 400, (400 / step)^0.5); the last 400 steps fall to zero in a straight line"
+    text = "inverse_sqrt: 0.0007 · min(step / 400, (400 / step)^0.5); the last 400 steps fall to zero"
     number = np.arange(1.0, step + 1)
     steps = build_steps(step, learning_rate=rate(number) * np.clip((1001 - number) / 401, 0.0, 1.0))
     finding = judge(build_series(steps=steps, starts=((5.0, build_start(max_steps=1000, schedule=text)),)))
