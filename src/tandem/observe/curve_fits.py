@@ -153,18 +153,19 @@ def expect_gains(
     # Values that are all the same fit every shape without any error.
     floor = max(floor, LEAST_NOISE)
     freedom = max(1, len(x) - 2) + 1
-    fits = [_fit(shapes, y - each) for each in brought]
-    errors = np.stack([((fit.left**2).sum(axis=1) + floor**2) / freedom for fit in fits])
+    fits = _Fits.of(shapes, y - brought)
+    errors = (fits.error + floor**2) / freedom
     best = np.unravel_index(int(np.argmin(errors)), errors.shape)
-    likeness = likeness_factor(fits[int(best[0])].left[best[1]])
+    left = fits.left(y - brought[best[0]], best)
+    likeness = likeness_factor(left)
     weights = chances[:, None] * before * (errors / errors[best]) ** (-freedom / 2 / likeness**2)
     random = np.random.default_rng(SEED)
     chosen = random.choice(weights.size, TRIALS, p=weights.ravel() / weights.sum())
     rates, kinds = np.divmod(chosen, len(shapes))
     doubt = random.standard_t(freedom, TRIALS) * likeness
-    heights = np.stack([fit.height for fit in fits])[rates, kinds]
-    widths = np.sqrt(np.maximum(errors[rates, kinds], floor**2) / fits[0].weight[kinds])
-    level = float(y[-1] - fits[int(best[0])].left[best[1], -1])
+    heights = fits.height[rates, kinds]
+    widths = np.sqrt(np.maximum(errors[rates, kinds], floor**2) / fits.weight[kinds])
+    level = float(y[-1] - left[-1])
     gains = []
     for end in ends:
         fall = shapes[:, -1] - _shapes(np.array([end / x[-1]]))[:, 0]
@@ -191,13 +192,36 @@ def chance_of_decay(fall: float, share: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fits:
-    """A row, or a number, for each shape."""
+    """Least squares of each shape to each of several curves; a shape that is flat where points are has no height."""
 
-    height: Numbers
-    left: Numbers
-    """What the fit leaves of each point."""
+    centred: Numbers
+    """A row for each shape."""
     weight: Numbers
     """Sum of squares of the centred shape: what the height's doubt is divided by."""
+    height: Numbers
+    """A row for each curve, a column for each shape."""
+    error: Numbers
+    """Sums of squares that are left, in the same order."""
+
+    @classmethod
+    def of(cls, shapes: Numbers, curves: Numbers) -> "_Fits":
+        """Fit all shapes to all curves."""
+        centred = shapes - shapes.mean(axis=1, keepdims=True)
+        weight = np.maximum((centred**2).sum(axis=1), LEAST_NOISE)
+        levels = curves - curves.mean(axis=1, keepdims=True)
+        height = levels @ centred.T / weight
+        # One curve at a time: what is left of each point by every fit would be much.
+        error = np.stack(
+            [
+                ((level - heights[:, None] * centred) ** 2).sum(axis=1)
+                for level, heights in zip(levels, height, strict=True)
+            ]
+        )
+        return cls(centred=centred, weight=weight, height=height, error=error)
+
+    def left(self, curve: Numbers, place: tuple[np.intp, ...]) -> Numbers:
+        """What one fit leaves of each point."""
+        return np.asarray(curve - curve.mean() - self.height[place] * self.centred[place[1]])
 
 
 def _shapes(share: Numbers) -> Numbers:
@@ -218,11 +242,3 @@ def _expected_shapes() -> Numbers:
     whole = len(POWERS) + len(TIMES)
     broken = len(BREAKS) * len(range(0, whole, BROKEN_EVERY))
     return np.repeat([(1 - BREAKING) / whole, BREAKING / broken], [whole, broken])
-
-
-def _fit(shapes: Numbers, y: Numbers) -> _Fits:
-    """Least squares; a shape that is flat where there are points has no height."""
-    centred = shapes - shapes.mean(axis=1, keepdims=True)
-    weight = np.maximum((centred**2).sum(axis=1), LEAST_NOISE)
-    height = centred @ y / weight
-    return _Fits(height=height, left=y - y.mean() - height[:, None] * centred, weight=weight)

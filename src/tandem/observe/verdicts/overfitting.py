@@ -34,6 +34,8 @@ FEWEST = 3
 """Evaluations from which a lowest point can lie behind."""
 CHANCE = 0.01
 """A rise counts if noise alone would make it this seldom."""
+CLEAR = 0.95
+"""Or if curves that turn are so much likelier than others."""
 DOUBT = 0.05
 """And below this it is in doubt."""
 COMMON = 0.3
@@ -66,6 +68,8 @@ AFTER_DECAY = "the loss on the valid text after the learning rate has fallen"
 class _Seen:
     valid: Curve
     rise: Rise
+    turned: NDArray[np.float64]
+    """What the rise may truly be, by curves that fall and may turn."""
     gap: Curve
     bleu: Estimate | None
     """By how much BLEU changed since that point; None where it was not measured then and now."""
@@ -79,7 +83,25 @@ class _Seen:
 
     @property
     def has_risen(self) -> bool:
-        return self.rise.chance <= CHANCE and self.rise.value > 0
+        return self.rise.value > 0 and (self.rise.chance <= CHANCE or self.by_turns >= CLEAR)
+
+    @property
+    def by_turns(self) -> float:
+        """Chance of a rise, by the curves that fall and may turn."""
+        return float(np.mean(self.turned > SLIGHT * self.lowest))
+
+    @property
+    def reality(self) -> float:
+        """Chance that the rise is no noise, by the test that sees it best."""
+        return max(self.rise.reality if self.rise.chance <= CHANCE else 0.0, self.by_turns)
+
+    @property
+    def estimate(self) -> Estimate:
+        """The rise by its last evaluations, or by the curves where only these tell it from noise."""
+        if self.rise.chance <= CHANCE:
+            return Estimate(value=self.rise.value, low=self.rise.low, high=self.rise.high)
+        low, middle, high = (float(each) for each in np.quantile(self.turned, (0.025, 0.5, 0.975)))
+        return Estimate(value=middle, low=low, high=high)
 
     @property
     def is_material(self) -> bool:
@@ -124,11 +146,18 @@ def _look(series: Series, valid: Curve) -> _Seen:
     return _Seen(
         valid=valid,
         rise=rise,
+        turned=_turns(valid, rise),
         gap=gap_curve(series),
         bleu=_change_since(bleu_curve(series), valid.step[rise.lowest]),
         training=training_change(series, valid.step[rise.lowest]),
         outlook=read_outlook(series),
     )
+
+
+def _turns(valid: Curve, rise: Rise) -> NDArray[np.float64]:
+    """By all evaluations since the first, steep ones."""
+    begin = min(len(valid) - len(recent_part(valid)), max(0, rise.lowest - 3))
+    return rise_by_turns(valid.step[begin:], valid.value[begin:], floor=least_noise(valid))
 
 
 def _change_since(curve: Curve, step: float) -> Estimate | None:
@@ -170,7 +199,7 @@ def _of_risen(seen: _Seen) -> Draft:
     rise = f"{decimal(seen.rise.value)} ({percent(seen.rise.value / seen.lowest)})"
     told = f"the loss on the valid text is {rise} above its lowest point, {decimal(seen.lowest)} at step {seen.place}"
     lacks = () if len(seen.gap) else (PROBE,)
-    real = seen.rise.reality * seen.has_stayed
+    real = seen.reality * seen.has_stayed
     common = chance_above(seen.training, COMMON * seen.rise.value)
     if common > 1 / 2:
         return Draft(
@@ -179,9 +208,8 @@ def _of_risen(seen: _Seen) -> Draft:
             answer=f"No: {told}, but that on training pairs rose as well, so it is not learning them by heart.",
             advice="Look at the learning rate and the gradient norm: something else goes wrong.",
         )
-    estimate = Estimate(value=seen.rise.value, low=seen.rise.low, high=seen.rise.high)
     borders = (SLIGHT * seen.lowest, MATERIAL * seen.lowest)
-    answer, chance = Scale(borders=borders, answers=("no", "partly", "yes")).weigh(estimate)
+    answer, chance = Scale(borders=borders, answers=("no", "partly", "yes")).weigh(seen.estimate)
     if answer == "no":
         return Draft(
             verdict="no",
@@ -243,24 +271,16 @@ def _of_not_risen(seen: _Seen) -> Draft:
         text += f"; it is {decimal(abs(gap))} {'above' if gap >= 0 else 'below'} that on training pairs measured alike"
         if slope_of(seen.gap.step, seen.gap.value).low > 0:
             text += ", and that gap grows: the model learns training pairs by heart too, without harm so far"
-    risen = _turned(seen)
-    chance = float(np.mean(risen < MATERIAL * seen.lowest))
+    chance = float(np.mean(seen.turned < MATERIAL * seen.lowest))
     grounds = Grounds(chance=chance, lacks=() if len(seen.gap) else (PROBE,))
     if confidence_of(grounds) in {"high", "medium"}:
         return Draft(verdict="no", grounds=grounds, answer=f"{text}.")
     return Draft(
         verdict="no",
         grounds=grounds,
-        answer=f"{text}; but it could be {decimal(max(float(np.quantile(risen, 0.975)), 0.0))} above.",
+        answer=f"{text}; but it could be {decimal(max(float(np.quantile(seen.turned, 0.975)), 0.0))} above.",
         advice="Evaluate on a larger valid set.",
     )
-
-
-def _turned(seen: _Seen) -> NDArray[np.float64]:
-    """What the rise may truly be, by all evaluations since the first, steep ones."""
-    valid = seen.valid
-    begin = min(len(valid) - len(recent_part(valid)), max(0, seen.rise.lowest - 3))
-    return rise_by_turns(valid.step[begin:], valid.value[begin:], floor=least_noise(valid))
 
 
 def _evidence(seen: _Seen) -> tuple[Evidence, ...]:
