@@ -25,6 +25,8 @@ BREAKING = 0.2
 """How likely that is taken to be before anything is seen; all places alike."""
 TURNS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """Places, as shares of the run, at which a fall may turn into a rise."""
+TURN_NUMBERS = 5
+"""That a fall and a turn are made of, with which fall and which turn."""
 TURNED_EVERY = 4
 """Of the ways to fall, those that are tried with a rise."""
 BROKEN_EVERY = 3
@@ -77,7 +79,7 @@ def rise_by_turns(x: Numbers, y: Numbers, *, floor: float) -> Numbers:
 
     Each fall and each turn counts as much as it is likely, one that never turns as much as all others together.
     """
-    share, freedom = x / x[-1], max(1, len(x) - 3)
+    share, freedom = x / x[-1], max(1, len(x) - TURN_NUMBERS)
     falls = _whole_shapes(share)[::TURNED_EVERY]
     turns = np.array([turn for turn in TURNS if (share >= turn).sum() > 1])
     ramps = [np.zeros_like(share), *(np.maximum(0.0, share - turn) / (1 - turn) for turn in turns)]

@@ -111,6 +111,11 @@ class Outlook:
             share = np.where(step < self.plan.peak_step, 1.0, share)
         return share if np.ptp(share) >= LITTLE else None
 
+    def has_risen(self, step: Numbers, place: int) -> bool:
+        """Whether the share was higher at the last of these steps than at that place among them."""
+        shares = self.shares(step)
+        return shares is not None and bool(shares[-1] - shares[place] >= LITTLE)
+
     def decay(self, step: Numbers, *, scale: float) -> Decay:
         """What the rate did at these steps and will do, for the fits of a curve."""
         begin, end = (self.now, self.end) if self.ahead > 0 else (1.0, 1.0)

@@ -6,6 +6,7 @@ from tandem.observe.confidence import Grounds, Kind
 from tandem.observe.curve_fits import chance_of_decay, expect_gains
 from tandem.observe.learning import (
     FEW_BLEU,
+    Curve,
     bleu_curve,
     chance_above,
     is_stuck,
@@ -13,7 +14,7 @@ from tandem.observe.learning import (
     train_curve,
     valid_curve,
 )
-from tandem.observe.numbers import decimal
+from tandem.observe.numbers import count, decimal
 from tandem.observe.outlook import LITTLE, Outlook
 from tandem.observe.series.columns import Series
 from tandem.observe.statistics import Estimate
@@ -22,7 +23,7 @@ from tandem.observe.verdicts.gains import FEWEST, MORE, WORTH_SHARE, relative_ga
 from tandem.observe.verdicts.still_to_come import AFTER, go_on, wait_for_decay
 from tandem.observe.verdicts.words import evaluate_more
 
-__all__ = ["draft_stuck", "ground_stuck", "judge_training_loss"]
+__all__ = ["draft_stuck", "draft_unsettled", "ground_stuck", "judge_training_loss"]
 
 SURE = 0.95
 """Chance of a training loss that goes on falling, from which it is taken for the valid one's."""
@@ -96,3 +97,16 @@ def draft_stuck(level: float, grounds: Grounds, missing: tuple[str, ...]) -> Dra
 
 def _are(evaluations: int) -> str:
     return "is one evaluation" if evaluations == 1 else f"are {evaluations or 'no'} evaluations"
+
+
+def draft_unsettled(seen: Curve, kept: Curve) -> Draft | None:
+    """The loss jumped up lately: where it settles is not seen yet."""
+    jumped = sorted(set(seen.step.tolist()) - set(kept.step.tolist()))
+    if not jumped or int((kept.step > jumped[-1]).sum()) >= FEWEST:
+        return None
+    at = count(int(jumped[-1]))
+    return Draft(
+        answer=f"Cannot tell: the loss on the valid text jumped up around step {at} and may not have settled.",
+        advice="Let it run for a few more evaluations.",
+        missing=(f"{FEWEST} evaluations after the jump",),
+    )

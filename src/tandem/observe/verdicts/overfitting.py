@@ -20,12 +20,14 @@ from tandem.observe.learning import (
     rise_of,
     training_change,
     valid_curve,
+    without_jumps,
 )
 from tandem.observe.numbers import count, decimal, percent
 from tandem.observe.outlook import LITTLE, Outlook, read_outlook
 from tandem.observe.series.columns import Series
 from tandem.observe.statistics import Estimate, Rise, change_of, noise_of, slope_of, t95
 from tandem.observe.verdicts.draft import Draft, finish_draft
+from tandem.observe.verdicts.few_evaluations import draft_unsettled
 from tandem.observe.verdicts.words import evaluate_more
 
 __all__ = ["QUESTION", "judge"]
@@ -131,7 +133,8 @@ def judge(series: Series) -> Finding:
     """Answer from the evaluations; a run that came apart is not overfitting."""
     valid = valid_curve(series)
     seen = _look(series, valid) if len(valid) >= FEWEST else None
-    draft = _answer(series, seen, len(valid))
+    unsettled = None if divergence(series) else draft_unsettled(valid, without_jumps(valid))
+    draft = unsettled or _answer(series, seen, len(valid))
     missing = [] if len(gap_curve(series)) else [PROBE]
     if seen is not None and seen.has_risen and seen.bleu is None:
         missing.append(BLEU_THEN)

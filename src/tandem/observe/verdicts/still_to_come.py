@@ -13,11 +13,11 @@ __all__ = [
     "AFTER",
     "AFTER_DECAY",
     "MORE_EVALUATIONS",
-    "UNKNOWN_PLAN",
     "chance_of_better",
     "go_on",
     "ground_fall",
     "ground_rest",
+    "lacks_for_sure",
     "say_undecayed",
     "try_decay",
     "wait_for_decay",
@@ -48,10 +48,7 @@ def ground_rest(outlook: Outlook, valid: Curve, *, chance: float, lacks: tuple[s
     shares = outlook.shares(valid.step)
     if outlook.never_decays:
         lacks = (*lacks, WHAT_DECAY_BRINGS)
-    if outlook.plan is None:
-        lacks = (*lacks, UNKNOWN_PLAN)
-    if len(valid) < ENOUGH:
-        lacks = (*lacks, MORE_EVALUATIONS)
+    lacks = (*lacks, *lacks_for_sure(outlook, valid))
     if not outlook.is_known:
         chance *= 1 - OFTEN * chance_of_decay(outlook.most_ahead, WORTH_SHARE)
     if not len(read_rates(outlook.series)):
@@ -61,11 +58,17 @@ def ground_rest(outlook: Outlook, valid: Curve, *, chance: float, lacks: tuple[s
     return Grounds(chance=chance, kind=Kind.ASSUMED if is_assumed else Kind.MEASURED, lacks=lacks)
 
 
+def lacks_for_sure(outlook: Outlook, valid: Curve) -> tuple[str, ...]:
+    """What is not known of a curve of which a continuation is to be sure."""
+    unknown = (UNKNOWN_PLAN,) if outlook.plan is None else ()
+    return (*unknown, *((MORE_EVALUATIONS,) if len(valid) < ENOUGH else ()))
+
+
 def chance_of_better(outlook: Outlook, loss: Gain, valid: Curve) -> float:
     """That it is worth it; a loss that rose because the learning rate did has to come back to its lowest first."""
-    shares, rise = outlook.shares(valid.step), rise_of(valid)
-    has_risen = shares is not None and shares[-1] - shares[rise.lowest] >= LITTLE
-    return loss.chance_above(worth_of(loss) + (rise.value if has_risen else 0.0))
+    rise = rise_of(valid)
+    behind = rise.value if outlook.has_risen(valid.step, rise.lowest) else 0.0
+    return loss.chance_above(worth_of(loss) + behind)
 
 
 def ground_fall(outlook: Outlook, valid: Curve, *, chance: float) -> Grounds:

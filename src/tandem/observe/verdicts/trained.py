@@ -23,9 +23,14 @@ from tandem.observe.learning import (
 from tandem.observe.numbers import count, decimal
 from tandem.observe.outlook import LITTLE, Outlook, read_outlook
 from tandem.observe.series.columns import Series
-from tandem.observe.statistics import Estimate, measure_rise
+from tandem.observe.statistics import Estimate, Rise, measure_rise
 from tandem.observe.verdicts.draft import Draft, finish_draft
-from tandem.observe.verdicts.few_evaluations import draft_stuck, ground_stuck, judge_training_loss
+from tandem.observe.verdicts.few_evaluations import (
+    draft_stuck,
+    draft_unsettled,
+    ground_stuck,
+    judge_training_loss,
+)
 from tandem.observe.verdicts.gains import (
     FEWEST,
     WORTH_BLEU,
@@ -41,11 +46,11 @@ from tandem.observe.verdicts.still_to_come import (
     AFTER,
     AFTER_DECAY,
     MORE_EVALUATIONS,
-    UNKNOWN_PLAN,
     chance_of_better,
     go_on,
     ground_fall,
     ground_rest,
+    lacks_for_sure,
     say_undecayed,
     try_decay,
     wait_for_decay,
@@ -92,7 +97,7 @@ def judge(series: Series) -> Finding:
     draft = (
         _came_apart(series)
         or _warming_up(outlook, gain)
-        or _unsettled(seen, valid)
+        or draft_unsettled(seen, valid)
         or _passed(series, outlook, valid, gain, bleu_gain)
         or (
             _by_gain(series, outlook, gain, bleu_gain, valid)
@@ -144,19 +149,6 @@ def _warming_up(outlook: Outlook, gain: Gain | None) -> Draft | None:
     )
 
 
-def _unsettled(seen: Curve, kept: Curve) -> Draft | None:
-    """The loss jumped up lately: where it settles is not seen yet."""
-    jumped = sorted(set(seen.step.tolist()) - set(kept.step.tolist()))
-    if not jumped or int((kept.step > jumped[-1]).sum()) >= FEWEST:
-        return None
-    at = count(int(jumped[-1]))
-    return Draft(
-        answer=f"Cannot tell: the loss on the valid text jumped up around step {at} and may not have settled.",
-        advice="Let it run for a few more evaluations.",
-        missing=(f"{FEWEST} evaluations after the jump",),
-    )
-
-
 def _passed(
     series: Series, outlook: Outlook, valid: Curve, gain: Gain | None, bleu: Gain | None
 ) -> Draft | None:
@@ -185,11 +177,8 @@ def _passed(
     real = rise.reality * (1 - more)
     thrown_off = chance_above(training_change(series, valid.step[rise.lowest]), rise.value / 2)
     if thrown_off > 1 / 2:
-        return Draft(
-            verdict="no",
-            grounds=Grounds(chance=real * thrown_off, lacks=() if len(probe_curve(series)) else (PROBE,)),
-            answer=f"No: {loss} and rose by {decimal(rise.value)} since, on training pairs too: it was thrown off.",
-            advice="Go back to a checkpoint from before, and lower the learning rate.",
+        return _thrown_off(
+            outlook, valid, rise, loss, chance=real * thrown_off, probed=bool(len(probe_curve(series)))
         )
     lacks = (AFTER_DECAY,) if outlook.most_ahead >= LITTLE else ()
     bleu_chance = bleu.chance_by_steps(WORTH_BLEU) if bleu is not None else 0.0
@@ -212,6 +201,24 @@ def _passed(
     )
 
 
+def _thrown_off(
+    outlook: Outlook, valid: Curve, rise: Rise, loss: str, *, chance: float, probed: bool
+) -> Draft:
+    """Training pairs got worse too, since the lowest point."""
+    if outlook.has_risen(valid.step, rise.lowest):
+        return Draft(
+            answer=f"Cannot tell: {loss}, and rose by {decimal(rise.value)} since, but so did the learning rate.",
+            advice=wait_for_decay(outlook),
+            missing=(AFTER_DECAY,),
+        )
+    return Draft(
+        verdict="no",
+        grounds=Grounds(chance=chance, lacks=() if probed else (PROBE,)),
+        answer=f"No: {loss} and rose by {decimal(rise.value)} since, on training pairs too: it was thrown off.",
+        advice="Go back to a checkpoint from before, and lower the learning rate.",
+    )
+
+
 def _by_gain(series: Series, outlook: Outlook, loss: Gain, bleu: Gain | None, valid: Curve) -> Draft:
     worth = worth_of(loss)
     chance, by_steps = loss.chance_above(worth), loss.chance_by_steps(worth)
@@ -228,7 +235,7 @@ def _by_gain(series: Series, outlook: Outlook, loss: Gain, bleu: Gain | None, va
                 chance=by_steps,
                 # A fall of the curve may be that of a rate which nobody knows.
                 kind=Kind.ASSUMED if isnan(outlook.now) else Kind.MEASURED,
-                lacks=() if outlook.is_known else (UNKNOWN_PLAN,),
+                lacks=lacks_for_sure(outlook, valid),
             ),
             answer=f"No: {expected}.{outlook.sentence}{_stopped(series)}",
             advice=go_on(outlook),
