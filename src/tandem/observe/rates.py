@@ -125,7 +125,8 @@ def _from_start(start: TrainingStarted) -> Plan | None:
     """The plan by its numbers, or by the sentence of logs that have no numbers of it."""
     if start.schedule_kind not in FORMULAS:
         return _from_sentence(start)
-    if start.learning_rate <= 0 or (start.schedule_kind == "transformer" and start.width <= 0):
+    is_whole = 0 < start.learning_rate < inf and (start.schedule_kind != "transformer" or start.width > 0)
+    if not is_whole:
         return None
     return Plan(
         kind=start.schedule_kind,

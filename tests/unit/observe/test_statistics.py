@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from tandem.observe.statistics import (
+    Rise,
     block_means,
     change_of,
     measure_rise,
@@ -118,3 +119,21 @@ def test_the_interval_of_a_ratio_holds_the_truth_also_where_neighbours_are_alike
 def test_a_steady_pace_has_a_narrow_interval() -> None:
     found = ratio_by_blocks(np.full(100, 100.0), np.full(100, 2.0), blocks=20)
     assert (found.value, found.low, found.high) == (50.0, 50.0, 50.0)
+
+
+def test_bends_of_a_short_curve_are_no_noise() -> None:
+    place = np.arange(1, 9) / 8
+    turned = 2.0 + 0.3 / place + 0.8 * np.maximum(0.0, place - 0.5)
+    assert noise_of(turned) < 0.01
+    assert noise_of(turned + np.random.default_rng(6).normal(0.0, 0.1, 8)) > 0.02
+
+
+def test_a_small_chance_of_noise_is_weaker_evidence_than_it_looks() -> None:
+    found = [
+        Rise(value=1.0, low=0.5, high=1.5, chance=chance, lowest=3).reality
+        for chance in (0.5, 0.05, 0.01, 0.001)
+    ]
+    assert found == sorted(found)
+    assert found[0] == 0.5
+    assert found[2] < 0.9
+    assert found[3] > 0.95
