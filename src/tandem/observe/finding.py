@@ -87,7 +87,7 @@ class Question:
     def answer(
         self,
         verdict: Verdict,
-        grounds: "Grounds | Confidence",
+        grounds: Grounds | None,
         answer: str,
         *,
         evidence: tuple[Evidence, ...] = (),
@@ -96,17 +96,15 @@ class Question:
         figure: str | None = None,
         would_change: str = "",
     ) -> Finding:
-        """The question, answered; the confidence follows from the grounds."""
-        confidence = confidence_of(grounds) if isinstance(grounds, Grounds) else grounds
-        # There is no answer without confidence, and no confidence without an answer.
-        if "cannot tell" in (verdict, "cannot tell" if confidence == "none" else ""):
-            verdict, confidence = "cannot tell", "none"
+        """The question, answered; the confidence follows from the grounds, and there is no answer without them."""
+        if verdict == "cannot tell" or grounds is None or confidence_of(grounds) == "none":
+            verdict, grounds = "cannot tell", None
         return Finding(
             number=self.number,
             key=self.key,
             question=self.question,
             verdict=verdict,
-            confidence=confidence,
+            confidence="none" if grounds is None else confidence_of(grounds),
             answer=answer,
             evidence=evidence,
             advice=advice,
@@ -115,8 +113,8 @@ class Question:
             figure=self.figure if figure is None else figure,
             about=self.about,
             section=self.key,
-            grounds=grounds if isinstance(grounds, Grounds) and confidence != "none" else None,
-            doubt=reason_of(grounds) if isinstance(grounds, Grounds) and confidence != "none" else "",
+            grounds=grounds,
+            doubt="" if grounds is None else reason_of(grounds),
         )
 
     def cannot_tell(
@@ -131,7 +129,7 @@ class Question:
         """The question, which the log does not answer; `answer` says why."""
         return self.answer(
             "cannot tell",
-            "none",
+            None,
             answer,
             evidence=evidence,
             advice=advice,

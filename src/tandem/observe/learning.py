@@ -2,19 +2,23 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise, zip_longest
 from math import inf, isfinite, isinf, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tandem.observe.confidence import Scale
 from tandem.observe.numbers import count, decimal
 from tandem.observe.series.columns import Evaluation, Series
-from tandem.observe.statistics import Rise, block_means, measure_rise, noise_of
+from tandem.observe.statistics import Estimate, Rise, block_means, measure_rise, noise_of
 
 __all__ = [
     "FEWEST_SENTENCES",
+    "FEW_BLEU",
     "Curve",
     "bleu_curve",
+    "chance_above",
     "divergence",
     "gap_curve",
     "is_stuck",
@@ -23,7 +27,7 @@ __all__ = [
     "recent_part",
     "rise_of",
     "train_curve",
-    "training_rise",
+    "training_change",
     "upside_down",
     "valid_curve",
     "without_jumps",
@@ -33,8 +37,11 @@ Numbers = NDArray[np.float64]
 
 FEWEST_SENTENCES = 30
 """From here on BLEU has an interval; 0 is not known."""
+Z95 = 1.96
 PAIRED = 0.3
 """Noise between two evaluations of the same set, as a share of the noise of one: most of it is common to both."""
+NEAR = 0.5
+"""Of the usual distance of two evaluations: nearer ones with the same value are one that was logged again."""
 HIDDEN_NOISE = ((6, 0.01), (12, 0.005))
 """Evaluations below which they cannot show their noise, and the share of the loss that is taken for it."""
 BLOCKS = 40
@@ -90,16 +97,18 @@ def bleu_curve(series: Series) -> Curve:
 
     Of very few sentences it is left out: it has no interval, and nothing can be said of its noise.
     """
-    kept = [
-        each
-        for each in series.evaluations
-        if isfinite(each.bleu) and each.step > 0 and not 0 < each.sentences < FEWEST_SENTENCES
-    ]
-    widths = [each.bleu_high - each.bleu_low for each in kept if isfinite(each.bleu_high - each.bleu_low)]
+    kept = _once(
+        [
+            (each, each.bleu)
+            for each in series.evaluations
+            if isfinite(each.bleu) and each.step > 0 and not 0 < each.sentences < FEWEST_SENTENCES
+        ]
+    )
+    widths = [each.bleu_high - each.bleu_low for each, _ in kept if isfinite(each.bleu_high - each.bleu_low)]
     one = float(np.median(widths)) / (2 * 1.96) if widths else 0.5
     return Curve(
-        step=np.array([each.step for each in kept], np.float64),
-        value=np.array([each.bleu for each in kept], np.float64),
+        step=np.array([each.step for each, _ in kept], np.float64),
+        value=np.array([value for _, value in kept], np.float64),
         floor=PAIRED * one,
     )
 
@@ -136,14 +145,25 @@ def without_jumps(curve: Curve) -> Curve:
     return Curve(step=curve.step[kept], value=curve.value[kept], floor=curve.floor)
 
 
-def training_rise(series: Series, step: float) -> float:
-    """By how much training pairs, or without them the training loss, got worse since a step; 0 within their noise."""
+def training_change(series: Series, step: float) -> Estimate:
+    """By how much the loss on training pairs, or without them the training loss, changed since a step.
+
+    Where neither was measured then and now, nothing is known of it.
+    """
     probe = probe_curve(series)
     curve = probe if len(probe) else train_curve(series)
     later = curve.value[curve.step >= step]
-    noise = 2 * max(curve.floor, noise_of(curve.value))
-    rise = float(later[-1] - later[0]) if len(later) >= 2 else 0.0
-    return rise if rise > noise else 0.0
+    if len(later) < 2:
+        return Estimate(value=0.0, low=-inf, high=inf)
+    half = Z95 * sqrt(2) * max(curve.floor, noise_of(curve.value))
+    change = float(later[-1] - later[0])
+    return Estimate(value=change, low=change - half, high=change + half)
+
+
+def chance_above(estimate: Estimate, border: float) -> float:
+    """That a number is above a border, by its interval."""
+    answer, chance = Scale(borders=(border,), answers=("below", "above")).weigh(estimate)
+    return chance if answer == "above" else 1 - chance
 
 
 def rise_of(curve: Curve) -> Rise:
@@ -172,7 +192,7 @@ def is_stuck(series: Series) -> bool:
 
 
 def _curve(points: list[tuple[Evaluation, float]], tokens: str) -> Curve:
-    kept = [(each, value) for each, value in points if isfinite(value) and each.step > 0]
+    kept = _once([(each, value) for each, value in points if isfinite(value) and each.step > 0])
     values = np.array([value for _, value in kept], np.float64)
     sizes = [getattr(each, tokens) for each, _ in kept if getattr(each, tokens) > 0]
     # A token's loss is spread about as widely as it is high.
@@ -182,6 +202,24 @@ def _curve(points: list[tuple[Evaluation, float]], tokens: str) -> Curve:
         value=values,
         floor=PAIRED * level / sqrt(min(sizes)) if sizes and isfinite(level) else 0.002 * abs(level),
     )
+
+
+def _once(points: list[tuple[Evaluation, float]]) -> list[tuple[Evaluation, float]]:
+    """Leave out what only says again what was said: noise that was seen once must not look like none.
+
+    Of one step the last counts; of the same value at two steps far nearer to each other than others are, too.
+    """
+    ordered = [
+        (each, value)
+        for _, (each, value) in sorted({each.step: (each, value) for each, value in points}.items())
+    ]
+    gaps = [after.step - before.step for (before, _), (after, _) in pairwise(ordered)]
+    near = NEAR * float(np.median(gaps)) if gaps else 0.0
+    return [
+        point
+        for point, following in zip_longest(ordered, ordered[1:])
+        if following is None or following[1] != point[1] or following[0].step - point[0].step > near
+    ]
 
 
 def _lost_numbers(series: Series) -> str:

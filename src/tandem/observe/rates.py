@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,10 @@ FORMULAS = {
     "linear": rf"{NUMBER} · min\(1, step / (?P<warmup>\d+)\), then a straight line to zero after step (?P<last>\d+)",
     "constant": rf"{NUMBER} · min\(1, step / (?P<warmup>\d+)\)",
 }
-COOLDOWN = re.compile(r"; the last (\d+) steps fall to zero")
+REST = re.compile(
+    rf"(?:; the last (?P<cooldown>\d+) steps fall to zero(?: in a straight line)?)?(?:; never above {NUMBER})?"
+)
+"""All that may follow a formula: a sentence that says anything else is not understood."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,26 +41,36 @@ class Plan:
     last: int
     """The last step of the run; 0 where it is not known."""
     cooldown: int
+    most: float = inf
+    """What the rate is cut off at."""
 
     def rates(self, step: Numbers) -> Numbers:
         """The rate of each step, which counts from 1."""
-        step = np.maximum(step, 1.0)
-        left = (self.last + 1 - step) / (self.cooldown + 1) if self.cooldown else np.ones_like(step)
-        return self._base(step) * np.clip(left, 0.0, 1.0)
+        return self.endless(step) * self.decay(step)
 
-    def _base(self, step: Numbers) -> Numbers:
+    def endless(self, step: Numbers) -> Numbers:
+        """The rate by the part of the formula that knows no last step: it goes on in the same way for ever."""
+        step = np.maximum(step, 1.0)
         rise = np.minimum(1.0, step / self.warmup) if self.warmup else np.ones_like(step)
-        if self.kind == "transformer":
-            return np.asarray(
-                self.rate * self.width**-0.5 * np.minimum(step**-0.5, step * max(self.warmup, 1) ** -1.5)
-            )
-        if self.kind == "inverse_sqrt":
-            return np.asarray(
-                self.rate * np.minimum(step / max(self.warmup, 1), np.sqrt(max(self.warmup, 1) / step))
-            )
+        turn = max(self.warmup, 1)
+        laws = {
+            "transformer": self.width**-0.5 * np.minimum(step**-0.5, step * turn**-1.5),
+            "inverse_sqrt": np.minimum(step / turn, np.sqrt(turn / step)),
+        }
+        return np.asarray(np.minimum(self.rate * laws.get(self.kind, rise), self.most))
+
+    def decay(self, step: Numbers) -> Numbers:
+        """The factor from 1 to 0 by which the rate falls towards the last step; 1 where the formula has no end."""
+        step = np.maximum(step, 1.0)
         done = np.clip((step - self.warmup) / max(1, self.last + 1 - self.warmup), 0.0, 1.0)
         fall = {"cosine": (1 + np.cos(np.pi * done)) / 2, "linear": 1 - done}
-        return np.asarray(self.rate * rise * fall.get(self.kind, 1.0))
+        left = (self.last + 1 - step) / (self.cooldown + 1) if self.cooldown else np.ones_like(step)
+        return np.asarray(fall.get(self.kind, 1.0) * np.clip(left, 0.0, 1.0))
+
+    @property
+    def has_end(self) -> bool:
+        """Whether the rate falls to zero at a last step."""
+        return self.kind in {"cosine", "linear"} or self.cooldown > 0
 
     @property
     def formula(self) -> str:
@@ -70,7 +84,8 @@ class Plan:
             "linear": f"{rise}, then a straight line to zero after step {self.last}",
         }
         text = texts.get(self.kind, rise)
-        return f"{text}; the last {self.cooldown} steps fall to zero" if self.cooldown else text
+        text += f"; the last {self.cooldown} steps fall to zero" if self.cooldown else ""
+        return f"{text}; never above {self.most:g}" if self.most < inf else text
 
     @property
     def peak_step(self) -> int:
@@ -85,7 +100,7 @@ class Plan:
 def read_plan(series: Series) -> Plan | None:
     """The plan of the last start of training; None where nothing says it."""
     started = series.started
-    read = _from_sentence(started) if started is not None else None
+    read = _from_start(started) if started is not None else None
     last = started.max_steps if started is not None else 0
     return read or _from_recipe(series.recipe, last) or _from_facts(series, last)
 
@@ -98,7 +113,7 @@ def planned_rates(series: Series, steps: Numbers) -> Numbers | None:
     rates = final.rates(steps)
     starts = [start for _, start in series.starts]
     for number, start in enumerate(starts[:-1]):
-        plan = _from_sentence(start)
+        plan = _from_start(start)
         resumed = min(later.step for later in starts[number + 1 :])
         made = (steps > start.step) & (steps <= resumed)
         if plan is not None:
@@ -106,21 +121,48 @@ def planned_rates(series: Series, steps: Numbers) -> Numbers | None:
     return rates
 
 
+def _from_start(start: TrainingStarted) -> Plan | None:
+    """The plan by its numbers, or by the sentence of logs that have no numbers of it."""
+    if start.schedule_kind not in FORMULAS:
+        return _from_sentence(start)
+    is_whole = 0 < start.learning_rate < inf and (start.schedule_kind != "transformer" or start.width > 0)
+    if not is_whole:
+        return None
+    return Plan(
+        kind=start.schedule_kind,
+        rate=start.learning_rate,
+        warmup=max(0, start.warmup_steps),
+        width=max(1, start.width),
+        last=start.max_steps,
+        cooldown=max(0, start.cooldown_steps),
+    )
+
+
 def _from_sentence(start: TrainingStarted) -> Plan | None:
     kind, _, text = start.schedule.partition(": ")
-    found = re.match(FORMULAS[kind], text) if kind in FORMULAS else None
-    if found is None:
+    formula = re.match(FORMULAS[kind], text) if kind in FORMULAS else None
+    rest = REST.fullmatch(text, formula.end()) if formula is not None else None
+    rate = _read_number(formula[1]) if formula is not None else None
+    most = _read_number(rest[2]) if rest is not None and rest[2] else inf
+    if formula is None or rest is None or rate is None or most is None:
         return None
-    numbers = {name: int(value) for name, value in found.groupdict().items()}
-    cooldown = COOLDOWN.search(text)
+    numbers = {name: int(value) for name, value in formula.groupdict().items()}
     return Plan(
         kind=kind,
-        rate=float(found[1]),
+        rate=rate,
         warmup=numbers["warmup"],
         width=numbers.get("width", 1),
         last=numbers.get("last", start.max_steps),
-        cooldown=int(cooldown[1]) if cooldown else 0,
+        cooldown=int(rest["cooldown"] or 0),
+        most=most,
     )
+
+
+def _read_number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _from_recipe(recipe: Mapping[str, object], last: int) -> Plan | None:
@@ -152,7 +194,16 @@ def _from_facts(series: Series, last: int) -> Plan | None:
         return None
     factor = _number(told.get("coefficient"))
     rate *= 1.0 if factor is None else factor
-    return Plan(kind="transformer", rate=rate, warmup=int(warmup), width=int(width), last=last, cooldown=0)
+    most = _number(told.get("max_lr"))
+    return Plan(
+        kind="transformer",
+        rate=rate,
+        warmup=int(warmup),
+        width=int(width),
+        last=last,
+        cooldown=0,
+        most=inf if most is None else most,
+    )
 
 
 def _number(value: object) -> float | None:

@@ -1,18 +1,17 @@
-"""Statistics of curves: levels and slopes with intervals, rises that are more than noise, gains to expect."""
+"""Statistics of curves: levels and slopes with intervals, noise, and rises that are more than noise."""
 
 from dataclasses import dataclass
-from math import sqrt
+from math import e, inf, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
     "Estimate",
-    "Gain",
     "Rise",
     "block_means",
     "change_of",
-    "expect_gains",
+    "likeness_factor",
     "measure_rise",
     "median_with_interval",
     "noise_of",
@@ -28,17 +27,9 @@ TRIALS = 2_000
 Z95 = 1.959964
 LEAST_NOISE = 1e-9
 SMALL_SAMPLE_T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-POWERS = np.geomspace(0.1, 2.5, 24)
-"""Exponents that a falling curve is tried with."""
-TIMES = np.geomspace(0.08, 3.0, 18)
-"""Time constants that a falling curve is tried with, in lengths of the run."""
-BREAKS = np.linspace(0.3, 1.0, 16)[:-1]
-"""Places, as shares of the run, at which a fall may break off."""
-BREAKING = 0.2
-"""How likely that is taken to be before anything is seen; all places alike."""
-BROKEN_EVERY = 3
-"""Of the ways to fall, those that are tried broken off."""
 FEWEST_FOR_LIKENESS = 12
+BEND_NUMBERS = 5
+"""That a curve which falls and turns is made of."""
 SCALE = 1.4826
 """Of a median absolute deviation, to make it a standard deviation; of the lowest quarter in what follows."""
 QUARTER_SCALE = 3.1388
@@ -65,20 +56,12 @@ class Rise:
     lowest: int
     """Place of the lowest point."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gain:
-    """By how much a falling curve is expected to fall on, up to a given place."""
-
-    estimate: Estimate
-    level: float
-    """Of the curve at its end, by the fits."""
-    spread: Numbers
-    """Draws from what is believed of the gain."""
-
-    def chance_above(self, bound: float) -> float:
-        """That the gain is more than this."""
-        return float(np.mean(self.spread > bound))
+    @property
+    def reality(self) -> float:
+        """The most that such a chance says for a rise, if it was as likely as none before (Sellke, Bayarri, Berger)."""
+        if self.chance >= 1 / e:
+            return 1 / 2
+        return 1 / (1 - e * self.chance * log(self.chance))
 
 
 def block_means(x: Numbers, y: Numbers, *, blocks: int) -> tuple[Numbers, Numbers]:
@@ -98,7 +81,7 @@ def median_with_interval(values: Numbers) -> Estimate:
     count = len(ordered)
     if count == 0:
         return Estimate(value=np.nan, low=np.nan, high=np.nan)
-    half = Z95 * sqrt(count) / 2 * _likeness_factor(values[np.isfinite(values)])
+    half = Z95 * sqrt(count) / 2 * likeness_factor(values[np.isfinite(values)])
     low, high = int(max(0, np.floor(count / 2 - half))), int(min(count - 1, np.ceil(count / 2 + half)))
     return Estimate(value=float(np.median(ordered)), low=float(ordered[low]), high=float(ordered[high]))
 
@@ -113,7 +96,7 @@ def ratio_by_blocks(above: Numbers, below: Numbers, *, blocks: int) -> Estimate:
     value = float(tops.sum() / bottoms.sum())
     left = tops - value * bottoms
     spread = sqrt(float(left @ left) * len(edges) / max(1, len(edges) - 1)) / float(bottoms.sum())
-    half = t95(len(edges) - 1) * spread * _likeness_factor(left)
+    half = t95(len(edges) - 1) * spread * likeness_factor(left)
     return Estimate(value=value, low=value - half, high=value + half)
 
 
@@ -126,7 +109,7 @@ def slope_of(x: Numbers, y: Numbers) -> Estimate:
     centred = x - x.mean()
     value = float(centred @ y / (centred @ centred))
     left = y - y.mean() - value * centred
-    error = sqrt(float(left @ left) / (len(x) - 2) / float(centred @ centred)) * _likeness_factor(left)
+    error = sqrt(float(left @ left) / (len(x) - 2) / float(centred @ centred)) * likeness_factor(left)
     half = t95(len(x) - 2) * error
     return Estimate(value=value, low=value - half, high=value + half)
 
@@ -151,10 +134,29 @@ def noise_of(y: Numbers) -> float:
     if len(y) < 4:
         return 0.0
     sizes = np.abs(np.diff(y, 2)) / sqrt(6)
-    # In a short curve most second differences are bends, so that only the smaller ones are noise.
-    return float(
-        QUARTER_SCALE * np.quantile(sizes, 0.25) if len(y) < FEWEST_FOR_LIKENESS else SCALE * np.median(sizes)
+    if len(y) >= FEWEST_FOR_LIKENESS:
+        return float(SCALE * np.median(sizes))
+    # In a short curve most second differences are bends, so that only the smaller ones may be noise, and no more of
+    # them than a curve that falls and then rises leaves.
+    return min(float(QUARTER_SCALE * np.quantile(sizes, 0.25)), _left_by_bends(y))
+
+
+def _left_by_bends(y: Numbers) -> float:
+    """Standard deviation around the closest power law that turns into a straight line; inf with too few points."""
+    freedom = len(y) - BEND_NUMBERS
+    if freedom < 2:
+        return inf
+    place = np.arange(1, len(y) + 1) / len(y)
+    turns = [*place[1:-2], 1.0]
+    curves = np.stack(
+        [
+            np.stack([np.ones_like(place), place**-power, np.maximum(0.0, place - turn)], axis=1)
+            for power in (0.3, 1.0, 2.0)
+            for turn in turns
+        ]
     )
+    fits = curves @ (np.linalg.pinv(curves) @ y)[:, :, None]
+    return sqrt(float(((y - fits[:, :, 0]) ** 2).sum(axis=1).min()) / freedom)
 
 
 def measure_rise(y: Numbers, *, floor: float) -> Rise:
@@ -168,7 +170,9 @@ def measure_rise(y: Numbers, *, floor: float) -> Rise:
     sigma, alike = _noise_and_likeness(y)
     sigma = max(floor, noise_of(y), sigma, LEAST_NOISE)
     by_chance, _ = _rises(_falling(y) + sigma * _alike_noise(len(y), alike), width)
-    half = Z95 * sigma * sqrt(2 / width)
+    # Few points do not know their noise, unless it is that of the set's size.
+    known = Z95 if sigma <= floor or len(y) >= FEWEST_FOR_LIKENESS else t95(len(y) - 3)
+    half = known * sigma * sqrt(2 / width)
     value = float(found[0])
     return Rise(
         value=value,
@@ -177,80 +181,6 @@ def measure_rise(y: Numbers, *, floor: float) -> Rise:
         chance=(1 + float(np.sum(by_chance >= value))) / (TRIALS + 1),
         lowest=int(lowest[0]),
     )
-
-
-def expect_gains(
-    x: Numbers, y: Numbers, *, ends: tuple[float, ...], floor: float, least: float = -np.inf
-) -> tuple[Gain, ...]:
-    """What a falling curve loses between its last point and each of `ends`.
-
-    Power laws and exponentials with an asymptote are fitted by least squares, and the same broken off at some point,
-    since many a fall stops short. Each shape counts as much as it is likely, and the spread holds both the doubt
-    between shapes and that within each. `floor` is the least noise, and `least` the value below which the curve
-    cannot fall.
-    """
-    shapes, before = _shapes(x / x[-1]), _expected_shapes()
-    # Values that are all the same fit every shape without any error.
-    floor = max(floor, LEAST_NOISE)
-    freedom = max(1, len(x) - 2) + 1
-    fits = _fit(shapes, y)
-    errors = ((fits.left**2).sum(axis=1) + floor**2) / freedom
-    best = int(np.argmin(errors))
-    likeness = _likeness_factor(fits.left[best])
-    weights = before * (errors / errors[best]) ** (-freedom / 2 / likeness**2)
-    random = np.random.default_rng(SEED)
-    chosen = random.choice(len(shapes), TRIALS, p=weights / weights.sum())
-    doubt = random.standard_t(freedom, TRIALS) * likeness
-    heights = fits.height[chosen]
-    widths = np.sqrt(np.maximum(errors, floor**2) / fits.weight)[chosen]
-    level = float(y[-1] - fits.left[best, -1])
-    gains = []
-    for end in ends:
-        drops = shapes[:, -1] - _shapes(np.array([end / x[-1]]))[:, 0]
-        spread = np.minimum((heights + widths * doubt) * drops[chosen], level - least)
-        low, middle, high = np.quantile(spread, (0.025, 0.5, 0.975))
-        estimate = Estimate(value=float(middle), low=float(low), high=float(high))
-        gains.append(Gain(estimate=estimate, level=level, spread=spread))
-    return tuple(gains)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Fits:
-    """A row, or a number, for each shape."""
-
-    height: Numbers
-    left: Numbers
-    """What the fit leaves of each point."""
-    weight: Numbers
-    """Sum of squares of the centred shape: what the height's doubt is divided by."""
-
-
-def _shapes(share: Numbers) -> Numbers:
-    """A row for each way to fall, whole and then broken off; `share` is the step as a part of the run."""
-    ends = np.minimum(share[None, :], BREAKS[:, None])
-    return np.concatenate([_whole_shapes(share), *(_whole_shapes(each)[::BROKEN_EVERY] for each in ends)])
-
-
-def _whole_shapes(share: Numbers) -> Numbers:
-    safe = np.maximum(share, 1e-9)
-    powers = safe[None, :] ** -POWERS[:, None]
-    decays = np.exp(-safe[None, :] / TIMES[:, None]) / np.exp(-1.0 / TIMES[:, None])
-    return np.concatenate([powers, decays])
-
-
-def _expected_shapes() -> Numbers:
-    """How likely each row of the shapes is before anything is seen."""
-    whole = len(POWERS) + len(TIMES)
-    broken = len(BREAKS) * len(range(0, whole, BROKEN_EVERY))
-    return np.repeat([(1 - BREAKING) / whole, BREAKING / broken], [whole, broken])
-
-
-def _fit(shapes: Numbers, y: Numbers) -> _Fits:
-    """Least squares; a shape that is flat where there are points has no height."""
-    centred = shapes - shapes.mean(axis=1, keepdims=True)
-    weight = np.maximum((centred**2).sum(axis=1), LEAST_NOISE)
-    height = centred @ y / weight
-    return _Fits(height=height, left=y - y.mean() - height[:, None] * centred, weight=weight)
 
 
 def _rises(curves: Numbers, width: int) -> tuple[Numbers, NDArray[np.int64]]:
@@ -305,7 +235,7 @@ def _likeness(left: Numbers) -> float:
     return max(0.0, float(centred[1:] @ centred[:-1]) / whole) if whole > 0 else 0.0
 
 
-def _likeness_factor(left: Numbers) -> float:
+def likeness_factor(left: Numbers) -> float:
     """By how much intervals widen because neighbours are alike; 1 where there are too few to tell."""
     alike = min(0.95, _likeness(left)) if len(left) >= 8 else 0.0
     return sqrt((1 + alike) / (1 - alike))

@@ -82,6 +82,11 @@ def training_started(
         way_reason=way.reason,
         flops_per_target_token=_count_flops(recipe, plan.shards),
         gradient_bytes=learner.buckets.gradients.nbytes,
+        schedule_kind=recipe.optim.schedule,
+        learning_rate=recipe.optim.learning_rate,
+        warmup_steps=recipe.optim.warmup_steps,
+        cooldown_steps=recipe.optim.cooldown_steps,
+        width=recipe.model.width,
     )
 
 

@@ -1,3 +1,4 @@
+from tandem.observe.confidence import Grounds, Kind
 from tandem.observe.finding import Evidence, Question
 
 QUESTION = Question(
@@ -13,7 +14,7 @@ QUESTION = Question(
 def test_an_answer_brings_what_its_question_means() -> None:
     seen = Evidence(name="wait", value=1.0, unit="s", definition="a step")
     found = QUESTION.answer(
-        "yes", "high", "Yes: it was.", evidence=(seen,), advice="Another.", missing=("probes",)
+        "yes", Grounds(), "Yes: it was.", evidence=(seen,), advice="Another.", missing=("probes",)
     )
     assert (found.number, found.key, found.question) == (5, "network", "Was it?")
     assert (found.verdict, found.confidence, found.answer) == ("yes", "high", "Yes: it was.")
@@ -23,7 +24,7 @@ def test_an_answer_brings_what_its_question_means() -> None:
 
 
 def test_an_answer_may_have_no_figure_and_say_itself_what_would_change_it() -> None:
-    found = QUESTION.answer("no", "low", "No.", figure="", would_change="Another rank.")
+    found = QUESTION.answer("no", Grounds(chance=0.7), "No.", figure="", would_change="Another rank.")
     assert (found.figure, found.would_change) == ("", "Another rank.")
 
 
@@ -31,3 +32,13 @@ def test_who_cannot_tell_claims_no_confidence() -> None:
     found = QUESTION.cannot_tell("Cannot tell: nothing was logged.", missing=("phases",), figure="step_bytes")
     assert (found.verdict, found.confidence) == ("cannot tell", "none")
     assert (found.missing, found.figure, found.would_change) == (("phases",), "step_bytes", "Probes.")
+
+
+def test_the_confidence_follows_from_the_grounds_and_the_doubt_says_why() -> None:
+    found = QUESTION.answer("yes", Grounds(lacks=("probes",)), "Yes.")
+    assert (found.confidence, found.doubt) == ("medium", "not measured: probes")
+
+
+def test_grounds_that_allow_no_answer_give_none() -> None:
+    found = QUESTION.answer("yes", Grounds(chance=0.7, kind=Kind.ASSUMED), "Yes.")
+    assert (found.verdict, found.confidence, found.doubt) == ("cannot tell", "none", "")

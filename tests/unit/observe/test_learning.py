@@ -13,6 +13,14 @@ def test_curves_leave_out_step_nought_and_what_is_not_finite() -> None:
     assert len(bleu_curve(series)) == len(gap_curve(series)) == 0
 
 
+def test_an_evaluation_that_was_logged_again_is_one_value() -> None:
+    steps, values = [100, 200, 200, 201, 300, 400], [4.0, 3.0, 3.1, 3.1, 3.1, 2.5]
+    series = build_series(evaluations=build_evaluations(steps, values, bleu=values, half=0.5))
+    for curve in (valid_curve(series), bleu_curve(series)):
+        assert curve.step.tolist() == [100, 201, 300, 400]
+        assert curve.value.tolist() == [4.0, 3.1, 3.1, 2.5]
+
+
 def test_a_smaller_valid_set_has_more_noise() -> None:
     few, many = (
         valid_curve(

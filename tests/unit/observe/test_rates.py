@@ -27,6 +27,42 @@ def test_planned_rates_are_those_of_training(kind: str, cooldown: int, by: str) 
     assert plan.formula in describe_schedule(optim, width=256, max_steps=1000)
 
 
+@pytest.mark.parametrize("kind", ["transformer", "inverse_sqrt", "cosine", "linear", "constant"])
+def test_a_plan_in_numbers_needs_no_sentence(kind: str) -> None:
+    numbers = {
+        "schedule_kind": kind,
+        "learning_rate": 1e-3,
+        "warmup_steps": 50,
+        "cooldown_steps": 100,
+        "width": 256,
+    }
+    start = build_start(schedule="as ever", max_steps=1000, **numbers)
+    plan = read_plan(build_series(starts=((5.0, start),), recipe={}))
+    assert plan is not None
+    assert (plan.kind, plan.rate, plan.warmup, plan.cooldown, plan.last) == (kind, 1e-3, 50, 100, 1000)
+    assert plan.has_end
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, np.nan, np.inf])
+def test_numbers_that_no_schedule_has_are_no_plan(rate: float) -> None:
+    start = build_start(schedule="as ever", schedule_kind="cosine", learning_rate=rate)
+    assert read_plan(build_series(starts=((5.0, start),), recipe={})) is None
+
+
+@pytest.mark.parametrize("text", ["; the last 100 steps rise", " and a surprise", "; never above 1e-"])
+def test_a_sentence_that_says_more_than_is_known_is_not_understood(text: str) -> None:
+    schedule = f"inverse_sqrt: 0.0007 · min(step / 400, (400 / step)^0.5){text}"
+    assert read_plan(build_series(starts=((5.0, build_start(schedule=schedule)),), recipe={})) is None
+
+
+def test_a_rate_that_is_cut_off_stays_below() -> None:
+    schedule = "transformer: 2 · 512^-0.5 · min(step^-0.5, step · 100^-1.5); never above 0.001"
+    plan = read_plan(build_series(starts=((5.0, build_start(schedule=schedule)),), recipe={}))
+    assert plan is not None
+    assert plan.rates(STEPS).max() == pytest.approx(0.001)
+    assert plan.formula in schedule
+
+
 def test_steps_before_a_resume_follow_the_plan_that_they_had() -> None:
     text = "linear: 0.001 · min(1, step / 10), then a straight line to zero after step {}"
     starts = (

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from tandem.observe.statistics import (
+    Rise,
     block_means,
     change_of,
-    expect_gains,
     measure_rise,
     median_with_interval,
     noise_of,
@@ -84,37 +84,6 @@ def test_noise_on_a_flat_curve_is_seldom_taken_for_a_rise(alike: float, most: in
     assert wrong <= most
 
 
-def test_expected_gains_hold_the_truth_and_grow_with_the_horizon() -> None:
-    random = np.random.default_rng(5)
-    x = np.linspace(25.0, 100.0, 20)
-
-    def curve(
-        at: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
-    ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-        return 1.5 + 4 * at**-0.6
-
-    held = 0
-    for _ in range(60):
-        near, far = expect_gains(x, curve(x) + random.normal(0, 0.01, 20), ends=(150.0, 200.0), floor=0.002)
-        truth = float(curve(np.array([100.0]))[0] - curve(np.array([150.0]))[0])
-        held += near.estimate.low <= truth <= near.estimate.high
-        assert far.estimate.value > near.estimate.value
-    assert held >= 52
-
-
-def test_a_gain_cannot_take_a_curve_below_its_least_value() -> None:
-    x = np.array([1.0, 2.0, 3.0, 4.0])
-    (gain,) = expect_gains(x, np.array([4.0, 3.0, 2.0, 1.0]), ends=(40.0,), floor=0.01, least=0.0)
-    assert gain.estimate.high <= gain.level + 1e-12
-    assert gain.chance_above(gain.level) == 0
-
-
-def test_values_that_never_change_promise_no_gain() -> None:
-    steps = np.array([15.0, 30.0, 45.0, 60.0])
-    (gain,) = expect_gains(steps, np.zeros(4), ends=(90.0,), floor=0.0)
-    assert gain.estimate.value == pytest.approx(0.0, abs=1e-6)
-
-
 def test_a_change_is_told_with_the_noise_that_is_known_even_of_two_points() -> None:
     change = change_of(np.array([0.0, 10.0]), np.array([3.0, 5.0]), noise=0.1, freedom=20)
     assert change.value == pytest.approx(2.0)
@@ -127,14 +96,6 @@ def test_points_that_scatter_more_than_their_noise_widen_a_change() -> None:
     wild = change_of(x, 0.1 * x + np.resize([1.0, -1.0], 8), noise=0.05, freedom=6)
     assert calm.low > 0
     assert wild.low < 0 < wild.high
-
-
-def test_a_fall_that_may_have_broken_off_promises_less_for_sure() -> None:
-    x = np.linspace(30.0, 100.0, 8)
-    (whole,) = expect_gains(x, 1 + 8 * x**-0.5, ends=(150.0,), floor=0.001)
-    (broken,) = expect_gains(x, 1 + 8 * np.minimum(x, 80.0) ** -0.5, ends=(150.0,), floor=0.001)
-    assert whole.chance_above(0.05) > 0.9
-    assert broken.chance_above(0.05) < 0.1
 
 
 def test_a_ratio_is_of_sums_and_not_the_mean_of_ratios() -> None:
@@ -158,3 +119,21 @@ def test_the_interval_of_a_ratio_holds_the_truth_also_where_neighbours_are_alike
 def test_a_steady_pace_has_a_narrow_interval() -> None:
     found = ratio_by_blocks(np.full(100, 100.0), np.full(100, 2.0), blocks=20)
     assert (found.value, found.low, found.high) == (50.0, 50.0, 50.0)
+
+
+def test_bends_of_a_short_curve_are_no_noise() -> None:
+    place = np.arange(1, 9) / 8
+    turned = 2.0 + 0.3 / place + 0.8 * np.maximum(0.0, place - 0.5)
+    assert noise_of(turned) < 0.01
+    assert noise_of(turned + np.random.default_rng(6).normal(0.0, 0.1, 8)) > 0.02
+
+
+def test_a_small_chance_of_noise_is_weaker_evidence_than_it_looks() -> None:
+    found = [
+        Rise(value=1.0, low=0.5, high=1.5, chance=chance, lowest=3).reality
+        for chance in (0.5, 0.05, 0.01, 0.001)
+    ]
+    assert found == sorted(found)
+    assert found[0] == 0.5
+    assert found[2] < 0.9
+    assert found[3] > 0.95

@@ -22,17 +22,18 @@ _LATEST_S = 4e9
 
 # Names as they are compared: in lower case, with words joined by one underscore.
 _TAGS = {
-    "train_loss": "train_loss|loss|training_loss|loss_train|cross_entropy|batch_loss",
+    "train_loss": "train_loss|loss|training_loss|loss_train|cross_entropy|batch_loss|progress_xent",
     "train_nll": "train_nll|train_nll_loss|nll_loss",
     "eval_loss": "eval_loss|val_loss|valid_loss|validation_loss|dev_loss|loss_eval|loss_val|loss_valid"
-    "|loss_validation",
+    "|loss_validation|valid_xent",
     "probe_loss": "probe_loss",
-    "learning_rate": "learning_rate|lr|train_learning_rate|train_lr|optimizer_lr|lr_group_0",
+    "learning_rate": "learning_rate|lr|train_learning_rate|train_lr|optimizer_lr|lr_group_0"
+    "|progress_lr|optim_learning_rate",
     "global_gradient_norm": "global_gradient_norm|grad_norm|gradient_norm|gnorm|train_grad_norm|train_gnorm"
-    "|global_norm_gradient_norm",
+    "|global_norm_gradient_norm|gradients_global_norm",
     "loss_scale": "loss_scale|train_loss_scale",
-    "steps_per_second": "global_step_sec|steps_per_second|steps_sec|train_steps_per_second",
-    "target_tokens_per_second": "target_tokens_per_second",
+    "steps_per_second": "global_step_sec|steps_per_second|steps_per_sec|steps_sec|train_steps_per_second",
+    "target_tokens_per_second": "target_tokens_per_second|progress_tgtper|words_per_sec_target",
 }
 _KNOWN = {name: kind for kind, names in _TAGS.items() for name in names.split("|")}
 _SCORE = re.compile(r"(?:^|_)(?:s?acre)?(?:bleu|chrf|ter|comet)(?:_|$)")

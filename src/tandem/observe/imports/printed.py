@@ -189,6 +189,12 @@ class _Reading:
     def _measure(self, loss: float) -> None:
         last = self._last_evaluation()
         if last is not None and math.isnan(last.loss):
+            before = self.story.items[-2] if len(self.story.items) > 1 else None
+            if isinstance(before, Evaluated) and before.loss == loss:
+                # The whole evaluation was printed again, with the line that begins it.
+                self.story.items.pop()
+                self.story.repeated += 1
+                return
             last.loss = loss
         elif last is not None and last.loss == loss:
             self.story.repeated += 1

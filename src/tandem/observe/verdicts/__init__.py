@@ -67,7 +67,7 @@ def _judged(question: Question, judge: Callable[[Series], Finding], series: Seri
     except Exception as error:  # noqa: BLE001 - ten answers are better than none
         return question.answer(
             "cannot tell",
-            "none",
+            None,
             f"This could not be judged: {type(error).__name__}: {error}",
             advice="This is an error in Tandem: please report it with the run's log.",
             figure="",

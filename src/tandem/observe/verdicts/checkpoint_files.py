@@ -2,6 +2,7 @@
 
 import math
 
+from tandem.observe.confidence import Grounds, Kind
 from tandem.observe.finding import Evidence, Finding, Question
 from tandem.observe.numbers import count
 from tandem.observe.series.columns import Checkpoint, Series
@@ -35,6 +36,7 @@ TENSORFLOW = {
     "model.ckpt-STEP.meta": "the graph: what is computed with them",
 }
 
+LISTING = "a listing of the run's folder"
 MADE = "A checkpoint of this tool is three files: data (all variables), index (where each lies), meta (the graph)."
 
 
@@ -52,7 +54,7 @@ def judge(series: Series) -> Finding:
         text += f" {failed[-1].value}."
     return QUESTION.answer(
         "measured",
-        "high" if last.files else "low",
+        Grounds(kind=Kind.MEASURED if last.files else Kind.ASSUMED),
         text,
         evidence=(*_files(last, _holds(series)), *_counts(series), *failed),
         missing=() if last.files else ("the names of its files",),
@@ -177,7 +179,7 @@ def _none(series: Series) -> Finding:
         text = f"None is there: {failed[-1].value}."
         return QUESTION.answer(
             "measured",
-            "high",
+            Grounds(),
             text,
             evidence=failed,
             advice="See to the disk of the run folder: nothing can be resumed.",
@@ -187,7 +189,9 @@ def _none(series: Series) -> Finding:
         return QUESTION.cannot_tell("Cannot tell: no step was made and no checkpoint was written.")
     going = "so far" if not series.is_closed else "in this run"
     text = f"No checkpoint was written {going}. One would be a folder with {', '.join(HOLDS)} and the subword model."
-    return QUESTION.answer("measured", "high", text, advice="Until one is written, a crash loses all work.")
+    return QUESTION.answer(
+        "measured", Grounds(), text, advice="Until one is written, a crash loses all work."
+    )
 
 
 def _imported(series: Series) -> Finding:
@@ -206,17 +210,18 @@ def _imported(series: Series) -> Finding:
     plan = Evidence(
         name="save_checkpoint_steps", value=every, definition="a checkpoint after so many steps each"
     )
-    is_told = is_tensorflow and any(found)
-    is_late = every > _steps_done(series)
+    advice = (
+        "Save every few thousand steps: what comes after the last saved model is lost when a run dies."
+        if every > _steps_done(series)
+        else ""
+    )
+    evidence = (*((plan,) if every > 0 else ()), *files)
+    text = " ".join(sentences)
+    if not (is_tensorflow and any(found)):
+        return QUESTION.cannot_tell(text, evidence=evidence, missing=(LISTING,), advice=advice)
+    # What a tool's plan and its rules say is on the disk was not seen there.
     return QUESTION.answer(
-        "measured" if is_told else "cannot tell",
-        ("medium" if is_late else "low") if is_told else "none",
-        " ".join(sentences),
-        evidence=(*((plan,) if every > 0 else ()), *files),
-        missing=("a listing of the run's folder",),
-        advice="Save every few thousand steps: what comes after the last saved model is lost when a run dies."
-        if is_late
-        else "",
+        "measured", Grounds(kind=Kind.NOMINAL), text, evidence=evidence, missing=(LISTING,), advice=advice
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from tandem.estimate.memory import checkpoint_bytes
+from tandem.observe.confidence import Grounds
 from tandem.observe.finding import Evidence, Finding, Question
 from tandem.observe.numbers import count, megabytes, percent, share
 from tandem.observe.series.columns import Checkpoint, Series
@@ -92,7 +93,7 @@ def _measured(last: Checkpoint, *, series: Series, parameters: int, expected: in
     missing = () if is_comparable else ("the number of parameters",)
     return QUESTION.answer(
         "measured",
-        "high",
+        Grounds(),
         text,
         evidence=tuple(evidence),
         missing=missing,

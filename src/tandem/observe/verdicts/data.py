@@ -2,6 +2,7 @@
 
 import math
 
+from tandem.observe.confidence import Grounds
 from tandem.observe.data_card.answers import QUESTION as ASKED
 from tandem.observe.data_card.answers import headline
 from tandem.observe.finding import Evidence, Finding, Question
@@ -38,7 +39,7 @@ def judge(series: Series) -> Finding:
             value=started.pairs,
             definition="sentence pairs of an epoch, as training began with them",
         )
-        return QUESTION.answer("measured", "medium", text, evidence=(pairs,), missing=(CARD,))
+        return QUESTION.answer("measured", Grounds(lacks=(CARD,)), text, evidence=(pairs,), missing=(CARD,))
     return QUESTION.cannot_tell("Cannot tell: the log has no data card.", missing=(CARD,))
 
 
@@ -53,7 +54,7 @@ def _from_card(series: Series, card: DataCard) -> Finding:
     unchecked = [each.name for each in card.held_out if not each.overlap_checked]
     return QUESTION.answer(
         "measured",
-        "high",
+        Grounds(),
         text,
         evidence=(*_size_evidence(card), *_dropped_evidence(card), *_batch_evidence(series, card)),
         advice=LEAKY if unchecked else "",

@@ -1,29 +1,53 @@
 """What more steps would bring, as evidence: the gains that curves promise, their slopes and their best points."""
 
+from tandem.observe.curve_fits import Gain, expect_gains
 from tandem.observe.finding import Evidence
 from tandem.observe.learning import Curve, least_noise, recent_part, upside_down
 from tandem.observe.numbers import count, decimal, percent
+from tandem.observe.outlook import Outlook
 from tandem.observe.series.columns import Series
-from tandem.observe.statistics import Gain, expect_gains, slope_of
+from tandem.observe.statistics import slope_of
 
-__all__ = ["FEWEST", "MORE", "bleu_gains", "gain_evidence", "loss_gains", "relative_gain"]
+__all__ = [
+    "FEWEST",
+    "MORE",
+    "WORTH_BLEU",
+    "WORTH_SHARE",
+    "bleu_gains",
+    "gain_evidence",
+    "loss_gains",
+    "relative_gain",
+    "worth_of",
+]
 
 MORE = 1.5
 """The question is what half as many steps again would bring."""
 TWICE = 2.0
 FEWEST = 4
 """Evaluations from which a curve can be continued."""
+WORTH_SHARE = 0.01
+WORTH_NATS = 0.005
+"""A gain counts from one percent of the loss on, and from this much where the loss is small."""
+WORTH_BLEU = 0.2
 LOWEST_BLEU = -100.0
+BLEU_SCALE = 30.0
+"""Points of BLEU that go with a loss of nothing where a loss that is lower by a share goes with so many points more."""
 
 
-def loss_gains(curve: Curve) -> tuple[Gain, ...]:
-    """By how much a loss falls over half as many steps again, and over as many again."""
-    return _gains(curve, floor=least_noise(curve), least=0.0)
+def loss_gains(curve: Curve, outlook: Outlook) -> tuple[Gain, ...]:
+    """By how much a loss falls over half as many steps again, and over as many again, with what the plan has left."""
+    scale = float(curve.value[-1])
+    return _gains(curve, outlook, floor=least_noise(curve), least=0.0, scale=scale)
 
 
-def bleu_gains(curve: Curve) -> tuple[Gain, ...]:
+def bleu_gains(curve: Curve, outlook: Outlook) -> tuple[Gain, ...]:
     """By how much BLEU rises over the same."""
-    return _gains(upside_down(curve), floor=curve.floor, least=LOWEST_BLEU)
+    return _gains(upside_down(curve), outlook, floor=curve.floor, least=LOWEST_BLEU, scale=BLEU_SCALE)
+
+
+def worth_of(gain: Gain) -> float:
+    """The gain of a loss that counts."""
+    return max(WORTH_NATS, WORTH_SHARE * gain.level)
 
 
 def relative_gain(gain: Gain) -> str:
@@ -35,21 +59,22 @@ def relative_gain(gain: Gain) -> str:
     return f"{value} (between {low} and {high})"
 
 
-def gain_evidence(series: Series, valid: Curve, bleu: Curve) -> list[Evidence]:
+def gain_evidence(series: Series, outlook: Outlook, valid: Curve, bleu: Curve) -> list[Evidence]:
     """Of both curves, where they have points enough: slope and gains; and the best step of each."""
     found = []
     if len(valid) >= FEWEST:
-        found += _of_curve("loss on the valid text", valid, loss_gains(valid), "losses")
-        found += _to_plan(series, valid)
+        found += _of_curve("loss on the valid text", valid, loss_gains(valid, outlook), "losses")
+        found += _to_plan(series, outlook, valid)
     if len(bleu) >= FEWEST:
-        found += _of_curve("BLEU", bleu, bleu_gains(bleu), "bleu")
+        found += _of_curve("BLEU", bleu, bleu_gains(bleu, outlook), "bleu")
     return found + _best(valid, bleu)
 
 
-def _gains(curve: Curve, *, floor: float, least: float) -> tuple[Gain, ...]:
+def _gains(curve: Curve, outlook: Outlook, *, floor: float, least: float, scale: float) -> tuple[Gain, ...]:
     recent = recent_part(curve)
     ends = (MORE * recent.step[-1], TWICE * recent.step[-1])
-    return expect_gains(recent.step, recent.value, ends=ends, floor=floor, least=least)
+    decay = outlook.decay(recent.step, scale=scale)
+    return expect_gains(recent.step, recent.value, ends=ends, floor=floor, least=least, decay=decay)
 
 
 def _of_curve(name: str, curve: Curve, gains: tuple[Gain, ...], figure: str) -> list[Evidence]:
@@ -83,12 +108,13 @@ def _of_curve(name: str, curve: Curve, gains: tuple[Gain, ...], figure: str) -> 
     return found
 
 
-def _to_plan(series: Series, valid: Curve) -> list[Evidence]:
+def _to_plan(series: Series, outlook: Outlook, valid: Curve) -> list[Evidence]:
     planned, recent = series.started.max_steps if series.started is not None else 0, recent_part(valid)
     if planned <= recent.step[-1]:
         return []
     ends, floor = (float(planned),), least_noise(valid)
-    (gain,) = expect_gains(recent.step, recent.value, ends=ends, floor=floor, least=0.0)
+    decay = outlook.decay(recent.step, scale=float(recent.value[-1]))
+    (gain,) = expect_gains(recent.step, recent.value, ends=ends, floor=floor, least=0.0, decay=decay)
     return [
         Evidence(
             name="expected gain in loss on the valid text from the steps still planned",

@@ -1,20 +1,33 @@
 """Is it overfitting? The loss on the valid text against its lowest point, and against training pairs measured alike."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import sqrt
 
-from tandem.observe.finding import Confidence, Evidence, Finding, Question, Verdict
+import numpy as np
+from numpy.typing import NDArray
+
+from tandem.observe.confidence import Grounds, Scale, confidence_of
+from tandem.observe.curve_fits import chance_of_decay, rise_by_turns
+from tandem.observe.finding import Evidence, Finding, Question, as_verdict
 from tandem.observe.learning import (
     Curve,
     bleu_curve,
+    chance_above,
     divergence,
     gap_curve,
+    least_noise,
+    recent_part,
     rise_of,
-    training_rise,
+    training_change,
     valid_curve,
+    without_jumps,
 )
 from tandem.observe.numbers import count, decimal, percent
+from tandem.observe.outlook import LITTLE, Outlook, read_outlook
 from tandem.observe.series.columns import Series
-from tandem.observe.statistics import Estimate, Rise, change_of, noise_of, slope_of
+from tandem.observe.statistics import Estimate, Rise, change_of, noise_of, slope_of, t95
+from tandem.observe.verdicts.draft import Draft, finish_draft
+from tandem.observe.verdicts.few_evaluations import draft_unsettled
 from tandem.observe.verdicts.words import evaluate_more
 
 __all__ = ["QUESTION", "judge"]
@@ -23,23 +36,18 @@ FEWEST = 3
 """Evaluations from which a lowest point can lie behind."""
 CHANCE = 0.01
 """A rise counts if noise alone would make it this seldom."""
-CLEAR_CHANCE = 0.001
+CLEAR = 0.95
+"""Or if curves that turn are so much likelier than others."""
 DOUBT = 0.05
 """And below this it is in doubt."""
 COMMON = 0.3
 """Share of the rise from which on one of training pairs explains it."""
-MATERIAL = 0.01
-"""Share of the lowest loss from which a rise matters."""
-CLOSE = 0.02
-"""Share of the lowest loss: where the loss may be further above it, that it is not gets less trust."""
-STEEP = 0.1
-"""Share of the lowest loss: a rise by more is believed from a single evaluation."""
-ENOUGH, MANY = 6, 12
-"""Evaluations from which a clear rise is beyond doubt, and a small one is believed."""
-
-BETTER, MUCH_BETTER = 0.3, 0.5
-"""BLEU since the lowest loss: from here on translations got better, and a rise of the loss that may go with so much is
-not trusted."""
+SLIGHT, MATERIAL = 0.003, 0.01
+"""Shares of the lowest loss from which a rise is one, and from which it matters."""
+ALONE = 0.2
+"""Chance that a single evaluation lies off by something other than noise."""
+BETTER = 0.3
+"""BLEU since the lowest loss: from here on translations got better, whatever the loss says."""
 
 QUESTION = Question(
     number=3,
@@ -54,17 +62,22 @@ QUESTION = Question(
     figure="losses",
 )
 PROBE = "the loss on training pairs, measured like the valid text (evaluate.probe_pairs)"
+BLEU_THEN = "BLEU when the loss was lowest, and now"
+AFTER_DECAY = "the loss on the valid text after the learning rate has fallen"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
     valid: Curve
     rise: Rise
+    turned: NDArray[np.float64]
+    """What the rise may truly be, by curves that fall and may turn."""
     gap: Curve
     bleu: Estimate | None
     """By how much BLEU changed since that point; None where it was not measured then and now."""
-    training_rises: bool
-    """Whether training pairs, or the training loss where no pairs were measured, got worse too since that point."""
+    training: Estimate
+    """By how much training pairs, or the training loss where no pairs were measured, changed since that point."""
+    outlook: Outlook
 
     @property
     def lowest(self) -> float:
@@ -72,7 +85,25 @@ class _Seen:
 
     @property
     def has_risen(self) -> bool:
-        return self.rise.chance <= CHANCE and self.rise.value > 0
+        return self.rise.value > 0 and (self.rise.chance <= CHANCE or self.by_turns >= CLEAR)
+
+    @property
+    def by_turns(self) -> float:
+        """Chance of a rise, by the curves that fall and may turn."""
+        return float(np.mean(self.turned > SLIGHT * self.lowest))
+
+    @property
+    def reality(self) -> float:
+        """Chance that the rise is no noise, by the test that sees it best."""
+        return max(self.rise.reality if self.rise.chance <= CHANCE else 0.0, self.by_turns)
+
+    @property
+    def estimate(self) -> Estimate:
+        """The rise by its last evaluations, or by the curves where only these tell it from noise."""
+        if self.rise.chance <= CHANCE:
+            return Estimate(value=self.rise.value, low=self.rise.low, high=self.rise.high)
+        low, middle, high = (float(each) for each in np.quantile(self.turned, (0.025, 0.5, 0.975)))
+        return Estimate(value=middle, low=low, high=high)
 
     @property
     def is_material(self) -> bool:
@@ -82,25 +113,35 @@ class _Seen:
     def place(self) -> str:
         return count(int(self.valid.step[self.rise.lowest]))
 
+    @property
+    def by_rate(self) -> float:
+        """Chance that a learning rate above that of the lowest point did it, not what was learnt by heart."""
+        shares = self.outlook.shares(self.valid.step)
+        risen = float(shares[-1] - shares[self.rise.lowest]) if shares is not None else 0.0
+        return chance_of_decay(risen, self.rise.value / self.lowest) if not len(self.gap) else 0.0
+
+    @property
+    def has_stayed(self) -> float:
+        """Chance that a rise is not that of single evaluations: the last ones all lie above half of it."""
+        later = self.valid.value[self.rise.lowest + 1 :] - self.lowest > self.rise.value / 2
+        below = np.flatnonzero(~later)
+        alike = len(later) - (int(below[-1]) + 1 if len(below) else 0)
+        return float(1 - ALONE ** max(1, alike))
+
 
 def judge(series: Series) -> Finding:
     """Answer from the evaluations; a run that came apart is not overfitting."""
     valid = valid_curve(series)
     seen = _look(series, valid) if len(valid) >= FEWEST else None
-    verdict, confidence, answer, advice = _answer(series, seen, len(valid))
+    unsettled = None if divergence(series) else draft_unsettled(valid, without_jumps(valid))
+    draft = unsettled or _answer(series, seen, len(valid))
     missing = [] if len(gap_curve(series)) else [PROBE]
     if seen is not None and seen.has_risen and seen.bleu is None:
-        missing.append("BLEU when the loss was lowest, and now")
+        missing.append(BLEU_THEN)
     if len(valid) < FEWEST:
         missing.insert(0, f"the loss on the valid text after at least {FEWEST} steps")
-    return QUESTION.answer(
-        verdict,
-        confidence,
-        answer,
-        evidence=_evidence(seen) if seen is not None else (),
-        advice=advice,
-        missing=tuple(missing),
-    )
+    evidence = _evidence(seen) if seen is not None else ()
+    return finish_draft(QUESTION, replace(draft, missing=tuple(missing)), evidence=evidence)
 
 
 def _look(series: Series, valid: Curve) -> _Seen:
@@ -108,10 +149,18 @@ def _look(series: Series, valid: Curve) -> _Seen:
     return _Seen(
         valid=valid,
         rise=rise,
+        turned=_turns(valid, rise),
         gap=gap_curve(series),
         bleu=_change_since(bleu_curve(series), valid.step[rise.lowest]),
-        training_rises=training_rise(series, valid.step[rise.lowest]) > COMMON * rise.value,
+        training=training_change(series, valid.step[rise.lowest]),
+        outlook=read_outlook(series),
     )
+
+
+def _turns(valid: Curve, rise: Rise) -> NDArray[np.float64]:
+    """By all evaluations since the first, steep ones."""
+    begin = min(len(valid) - len(recent_part(valid)), max(0, rise.lowest - 3))
+    return rise_by_turns(valid.step[begin:], valid.value[begin:], floor=least_noise(valid))
 
 
 def _change_since(curve: Curve, step: float) -> Estimate | None:
@@ -119,97 +168,121 @@ def _change_since(curve: Curve, step: float) -> Estimate | None:
     if later.sum() < 2:
         return None
     noise = max(curve.floor, noise_of(curve.value))
-    return change_of(curve.step[later], curve.value[later], noise=noise, freedom=max(1, len(curve) - 3))
+    freedom = max(1, len(curve) - 3)
+    line = change_of(curve.step[later], curve.value[later], noise=noise, freedom=freedom)
+    # A line says little of a curve that bends, and the ends alone little of one that is noisy: both have to agree.
+    width = max(1, int(later.sum()) // 6)
+    ends = float(curve.value[later][-width:].mean() - curve.value[later][:width].mean())
+    half = t95(freedom) * noise * sqrt(2 / width)
+    return Estimate(
+        value=(line.value + ends) / 2, low=min(line.low, ends - half), high=max(line.high, ends + half)
+    )
 
 
-def _answer(series: Series, seen: _Seen | None, evaluations: int) -> tuple[Verdict, Confidence, str, str]:
+def _answer(series: Series, seen: _Seen | None, evaluations: int) -> Draft:
     if how := divergence(series):
-        text = f"No: the run came apart, which is something else: {how}."
-        return "no", "medium", text, "See whether it is fully trained, for what to do."
+        return Draft(
+            verdict="no",
+            grounds=Grounds(lacks=() if len(gap_curve(series)) else (PROBE,)),
+            answer=f"No: the run came apart, which is something else: {how}.",
+            advice="See whether it is fully trained, for what to do.",
+        )
     if seen is None:
         are = "is one evaluation" if evaluations == 1 else f"are {evaluations or 'no'} evaluations"
-        text = f"Cannot tell: there {are} of the loss on the valid text, and {FEWEST} are needed."
-        return "cannot tell", "none", text, evaluate_more(series)
+        return Draft(
+            answer=f"Cannot tell: there {are} of the loss on the valid text, and {FEWEST} are needed.",
+            advice=evaluate_more(series),
+        )
     if seen.has_risen:
         return _of_risen(seen)
     return _of_not_risen(seen)
 
 
-def _of_risen(seen: _Seen) -> tuple[Verdict, Confidence, str, str]:
+def _of_risen(seen: _Seen) -> Draft:
     rise = f"{decimal(seen.rise.value)} ({percent(seen.rise.value / seen.lowest)})"
     told = f"the loss on the valid text is {rise} above its lowest point, {decimal(seen.lowest)} at step {seen.place}"
-    if seen.training_rises:
-        text = f"No: {told}, but that on training pairs rose as well, so it is not learning them by heart."
-        advice = "Look at the learning rate and the gradient norm: something else goes wrong."
-        return "no", "medium" if len(seen.gap) else "low", text, advice
-    if seen.bleu is not None and seen.bleu.value > BETTER:
-        is_sure = seen.bleu.low > 0
-        how = f"yet BLEU is {decimal(seen.bleu.value)} higher" if is_sure else "and BLEU seems to be higher"
-        text = (
-            f"Partly: {told}, {how} than then. A model can grow too sure of itself while its translations get "
-            "better, as is common with label smoothing."
+    lacks = () if len(seen.gap) else (PROBE,)
+    real = seen.reality * seen.has_stayed
+    common = chance_above(seen.training, COMMON * seen.rise.value)
+    if common > 1 / 2:
+        return Draft(
+            verdict="no",
+            grounds=Grounds(chance=common, lacks=lacks),
+            answer=f"No: {told}, but that on training pairs rose as well, so it is not learning them by heart.",
+            advice="Look at the learning rate and the gradient norm: something else goes wrong.",
         )
-        trust: Confidence = "medium" if is_sure else "low"
-        return "partly", trust, text, "Choose the checkpoint by BLEU, and stop when that falls too."
-    if not seen.is_material:
-        text = f"Hardly: {told}: more than noise, but less than 1 %."
-        return "partly", "low", text, "Watch the next evaluations."
-    text = f"Yes, since about step {seen.place}: {told}, while training pairs go on getting better."
-    return (
-        "yes",
-        _trust_in_rise(seen),
-        text,
-        "Use the best checkpoint; more data, more dropout or a smaller model would help.",
+    borders = (SLIGHT * seen.lowest, MATERIAL * seen.lowest)
+    answer, chance = Scale(borders=borders, answers=("no", "partly", "yes")).weigh(seen.estimate)
+    if answer == "no":
+        return Draft(
+            verdict="no",
+            grounds=Grounds(chance=chance, lacks=lacks),
+            answer=f"No: {told}, which is next to nothing.",
+        )
+    real *= 1 - max(seen.by_rate, common if len(seen.gap) else 0.0)
+    better = 0.0
+    if seen.bleu is not None:
+        better = chance_above(seen.bleu, BETTER)
+        if better > 1 / 2:
+            return _of_better(seen, told, chance=real * better, lacks=lacks)
+    else:
+        lacks = (*lacks, BLEU_THEN)
+    if seen.outlook.ahead >= LITTLE:
+        lacks = (*lacks, AFTER_DECAY)
+    grounds = Grounds(chance=real * chance * (1 - better), lacks=lacks)
+    if answer == "partly":
+        return Draft(
+            verdict=as_verdict(answer),
+            grounds=grounds,
+            answer=f"Hardly: {told}: more than noise, but less than 1 %.",
+            advice="Watch the next evaluations.",
+        )
+    still = " By its plan the learning rate will still fall, which may bring the loss down again."
+    return Draft(
+        verdict="yes",
+        grounds=grounds,
+        answer=f"Yes, since about step {seen.place}: {told}, while training pairs go on getting better."
+        + (still if seen.outlook.ahead >= LITTLE else ""),
+        advice="Use the best checkpoint; more data, more dropout or a smaller model would help.",
     )
 
 
-def _trust_in_rise(seen: _Seen) -> Confidence:
-    if seen.bleu is not None and seen.bleu.high > MUCH_BETTER:
-        return "low"
-    later = seen.valid.value[seen.rise.lowest + 1 :]
-    last = later[-max(2, len(seen.valid) // 8) :]
-    has_stayed = len(later) >= 2 and bool((last - seen.lowest > seen.rise.value / 2).all())
-    if len(seen.valid) <= FEWEST or not (has_stayed or seen.rise.value > STEEP * seen.lowest):
-        return "low"
-    if len(seen.valid) < MANY and seen.rise.value < STEEP / 2 * seen.lowest:
-        return "low"
-    is_clear = seen.rise.chance <= CLEAR_CHANCE and seen.rise.low > 0 and len(seen.valid) >= ENOUGH
-    return "high" if is_clear and len(seen.gap) and seen.bleu is not None else "medium"
+def _of_better(seen: _Seen, told: str, *, chance: float, lacks: tuple[str, ...]) -> Draft:
+    grounds = Grounds(chance=chance, lacks=lacks)
+    bleu = decimal(seen.bleu.value) if seen.bleu is not None else ""
+    is_sure = confidence_of(grounds) in {"high", "medium"}
+    how = f"yet BLEU is {bleu} higher" if is_sure else "and BLEU seems to be higher"
+    return Draft(
+        verdict="partly",
+        grounds=grounds,
+        answer=f"Partly: {told}, {how} than then. A model can grow too sure of itself while its translations get "
+        "better, as is common with label smoothing.",
+        advice="Choose the checkpoint by BLEU, and stop when that falls too.",
+    )
 
 
-def _of_not_risen(seen: _Seen) -> tuple[Verdict, Confidence, str, str]:
-    slack = max(seen.rise.high, 0.0)
+def _of_not_risen(seen: _Seen) -> Draft:
     if seen.rise.chance <= DOUBT and seen.is_material:
-        text = (
-            f"Cannot tell: the loss on the valid text is {decimal(seen.rise.value)} above its lowest point, but its "
-            f"noise alone does that in {percent(seen.rise.chance)} of runs."
+        return Draft(
+            answer=f"Cannot tell: the loss on the valid text is {decimal(seen.rise.value)} above its lowest point, "
+            f"but its noise alone does that in {percent(seen.rise.chance)} of runs.",
+            advice="Evaluate on a larger valid set, or wait for more evaluations.",
         )
-        return "cannot tell", "none", text, "Evaluate on a larger valid set, or wait for more evaluations."
     text = f"No: the loss on the valid text is at its lowest point, {decimal(seen.lowest)}, or within its noise of it"
     if len(seen.gap):
         gap = float(seen.gap.value[-1])
         text += f"; it is {decimal(abs(gap))} {'above' if gap >= 0 else 'below'} that on training pairs measured alike"
         if slope_of(seen.gap.step, seen.gap.value).low > 0:
             text += ", and that gap grows: the model learns training pairs by heart too, without harm so far"
-    if len(seen.valid) <= FEWEST:
-        return "no", "low", f"{text}.", ""
-    is_above = seen.valid.value[-1] - seen.lowest > MATERIAL * seen.lowest
-    if is_above or (slack > CLOSE * seen.lowest and not _is_falling(seen)):
-        return (
-            "no",
-            "low",
-            f"{text}; but it could be {decimal(slack)} above.",
-            "Evaluate on a larger valid set.",
-        )
-    return "no", "high" if len(seen.gap) else "medium", f"{text}.", ""
-
-
-def _is_falling(seen: _Seen) -> bool:
-    """Whether the last evaluations fall one by one: three by more than noise, or four by anything."""
-    falls = seen.valid.value[:-1] > seen.valid.value[1:]
-    noise = seen.rise.high - seen.rise.value
-    return bool(
-        falls[-3:].all() or (falls[-2:].all() and seen.valid.value[-3] - seen.valid.value[-1] > noise)
+    chance = float(np.mean(seen.turned < MATERIAL * seen.lowest))
+    grounds = Grounds(chance=chance, lacks=() if len(seen.gap) else (PROBE,))
+    if confidence_of(grounds) in {"high", "medium"}:
+        return Draft(verdict="no", grounds=grounds, answer=f"{text}.")
+    return Draft(
+        verdict="no",
+        grounds=grounds,
+        answer=f"{text}; but it could be {decimal(max(float(np.quantile(seen.turned, 0.975)), 0.0))} above.",
+        advice="Evaluate on a larger valid set.",
     )
 
 

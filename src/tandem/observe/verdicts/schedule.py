@@ -1,12 +1,12 @@
 """What is the learning-rate schedule? The formula with its numbers, its peak, and the rates as they were run."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from tandem.observe.confidence import Grounds, Kind
 from tandem.observe.finding import Evidence, Finding, Question
 from tandem.observe.numbers import count, percent
+from tandem.observe.outlook import Rates, read_rates
 from tandem.observe.rates import Plan, planned_rates, read_plan
 from tandem.observe.series.columns import Series
 
@@ -37,25 +37,18 @@ FALLS = "falls so that it can settle"
 ALONE = "it follows the step alone, so it neither causes BLEU nor follows it"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Run:
-    """Rates as they were run, where they were logged."""
-
-    step: Numbers
-    rate: Numbers
-
-
 def judge(series: Series) -> Finding:
     """Answer from the plan and from the rates that steps logged."""
-    plan, run = read_plan(series), _as_run(series)
+    plan, run = read_plan(series), read_rates(series)
     if plan is None and len(run.rate) == 0:
         return QUESTION.cannot_tell(
             "Cannot tell: neither a formula nor the learning rate of any step is in the log.",
             missing=(FORMULA, RATES),
         )
     if plan is None:
-        return _of_run_alone(run)
-    differs = _difference(series, plan, run)
+        return _of_run_alone(series, run)
+    apart = _differences(series, plan, run)
+    differs = float(apart.max()) if apart is not None else None
     text = f"{plan.kind}: {plan.formula}; highest {_peak(plan):.3g} at step {count(plan.peak_step)}"
     if differs is None:
         text += "; the rates as run were not logged"
@@ -65,8 +58,8 @@ def judge(series: Series) -> Finding:
         text += f"; the rates as run differ from it by up to {percent(differs)}"
     return QUESTION.answer(
         "measured",
-        "high" if differs is not None and differs <= SAME else "medium",
-        f"{text}. {_why(plan)}",
+        _grounds(series, apart),
+        f"{text}.{_still_to_come(series, plan)} {_why(plan)}",
         evidence=_evidence(plan, run, differs),
         missing=() if differs is not None else (RATES,),
         advice="Look whether the recipe was changed between starts."
@@ -75,12 +68,24 @@ def judge(series: Series) -> Finding:
     )
 
 
-def _as_run(series: Series) -> _Run:
-    rates = series.steps.learning_rate
-    kept = np.isfinite(rates) & (series.steps.step > 0)
-    if not (rates[kept] > 0).any():
-        kept = np.zeros_like(kept)
-    return _Run(step=series.steps.step[kept].astype(np.float64), rate=rates[kept])
+def _grounds(series: Series, apart: Numbers | None) -> Grounds:
+    """A formula is what was ordered; it speaks for the run as far as the rates as run lie on it."""
+    if apart is None:
+        return Grounds(kind=Kind.NOMINAL)
+    is_left = apart.max() > SAME
+    logged = min(1.0, len(apart) / max(1, len(series.steps)))
+    return Grounds(
+        coverage=logged * float(np.mean(apart <= SAME)),
+        lacks=("why the rates left the formula",) if is_left else (),
+    )
+
+
+def _still_to_come(series: Series, plan: Plan) -> str:
+    """What of the plan the run has not reached; nothing where its last step was made."""
+    step = int(series.steps.step[-1]) if len(series.steps) else 0
+    if not plan.has_end or plan.last <= step:
+        return ""
+    return f" The run has come to step {count(step)} of {count(plan.last)}: the end of that fall is still to come."
 
 
 def _peak(plan: Plan) -> float:
@@ -93,8 +98,8 @@ def _why(plan: Plan) -> str:
     return f"It {', and '.join(parts)}; {ALONE}."
 
 
-def _difference(series: Series, plan: Plan, run: _Run) -> float | None:
-    """Largest relative difference between planned and run; None where nothing can be compared."""
+def _differences(series: Series, plan: Plan, run: Rates) -> Numbers | None:
+    """Relative differences between planned and run; None where nothing can be compared."""
     planned = planned_rates(series, run.step)
     if planned is None or len(run.rate) == 0:
         return None
@@ -105,21 +110,22 @@ def _difference(series: Series, plan: Plan, run: _Run) -> float | None:
     if series.imported is not None:
         slack = OFFSET_STEPS / np.maximum(run.step, 1.0) * planned
     apart = np.maximum(0.0, np.abs(run.rate - planned) - slack)
-    return float((apart[large] / planned[large]).max())
+    return np.asarray(np.where(large, apart / np.maximum(planned, 1e-30), 0.0))
 
 
-def _of_run_alone(run: _Run) -> Finding:
+def _of_run_alone(series: Series, run: Rates) -> Finding:
     place = int(run.rate.argmax())
     top = f"{run.rate[place]:.3g} at step {count(int(run.step[place]))}"
     plan = _fitted(run)
+    grounds = Grounds(coverage=min(1.0, len(run) / max(1, len(series.steps))), lacks=(FORMULA,))
     if plan is None:
         text = f"No formula is in the log, and the rates fit none that is known; the highest is {top}."
-        return QUESTION.answer("measured", "low", text, missing=(FORMULA,), evidence=_peak_run(run))
+        return QUESTION.answer("measured", grounds, text, missing=(FORMULA,), evidence=_peak_run(run))
     text = f"The rates as run look like {plan.kind}: {plan.formula}; the highest is {top}. {_why(plan)}"
-    return QUESTION.answer("measured", "medium", text, missing=(FORMULA,), evidence=_peak_run(run))
+    return QUESTION.answer("measured", grounds, text, missing=(FORMULA,), evidence=_peak_run(run))
 
 
-def _fitted(run: _Run) -> Plan | None:
+def _fitted(run: Rates) -> Plan | None:
     """The known shape that goes through the rates, if one does."""
     place = int(run.rate.argmax())
     warmup, rate = int(run.step[place]), float(run.rate[place])
@@ -141,13 +147,13 @@ def _fitted(run: _Run) -> Plan | None:
     return None
 
 
-def _zero_of(run: _Run, place: int) -> int:
+def _zero_of(run: Rates, place: int) -> int:
     """Where a straight line through the rates after their peak comes to zero."""
     slope = (run.rate[-1] - run.rate[place]) / (run.step[-1] - run.step[place])
     return int(run.step[-1] - run.rate[-1] / slope) if slope < 0 else int(run.step[-1])
 
 
-def _peak_run(run: _Run) -> tuple[Evidence, ...]:
+def _peak_run(run: Rates) -> tuple[Evidence, ...]:
     if len(run.rate) == 0:
         return ()
     place = int(run.rate.argmax())
@@ -167,7 +173,7 @@ def _peak_run(run: _Run) -> tuple[Evidence, ...]:
     )
 
 
-def _evidence(plan: Plan, run: _Run, differs: float | None) -> tuple[Evidence, ...]:
+def _evidence(plan: Plan, run: Rates, differs: float | None) -> tuple[Evidence, ...]:
     found = [
         Evidence(
             name="formula",

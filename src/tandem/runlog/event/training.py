@@ -59,6 +59,15 @@ class TrainingStarted(Event):
     """Operations of forward and backward that one needs, its share of the source included; 0: not counted."""
     gradient_bytes: int = 0
     """Bytes of gradients, as they are summed over ranks; 0: not counted."""
+    schedule_kind: str = ""
+    """Name of the schedule, whose other numbers are the next four and max_steps; empty: not told."""
+    learning_rate: float = 0.0
+    """The highest rate of the schedule; for `transformer` the factor of its formula."""
+    warmup_steps: int = 0
+    cooldown_steps: int = 0
+    """Last steps before max_steps, over which the rate falls to zero."""
+    width: int = 0
+    """Width of the model, which the schedule `transformer` is scaled by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,15 @@ def kinds(folder: Path, tag: str) -> list[str]:
         ("Eval_BLEU_Score", "score"),
         ("BLEU", "score"),
         ("phase/exchange", "phase/exchange"),
+        ("progress/xent", "train_loss"),
+        ("progress/lr", "learning_rate"),
+        ("progress/tgtper", "target_tokens_per_second"),
+        ("valid/xent", "eval_loss"),
+        ("valid/BLEU", "score"),
+        ("optim/learning_rate", "learning_rate"),
+        ("gradients/global_norm", "global_gradient_norm"),
+        ("steps_per_sec", "steps_per_second"),
+        ("words_per_sec/target", "target_tokens_per_second"),
     ],
 )
 def test_a_curve_is_known_by_the_names_that_tools_give_it(tmp_path: Path, tag: str, kind: str) -> None:
@@ -36,7 +45,18 @@ def test_a_curve_is_known_by_the_names_that_tools_give_it(tmp_path: Path, tag: s
 
 
 @pytest.mark.parametrize(
-    "tag", ["epoch_loss", "train/train_loss", "loss_1", "weights/norm", "lossy", "bleuish"]
+    "tag",
+    [
+        "epoch_loss",
+        "train/train_loss",
+        "train/xent",
+        "valid/ppl",
+        "valid/lr",
+        "loss_1",
+        "weights/norm",
+        "lossy",
+        "bleuish",
+    ],
 )
 def test_a_curve_of_another_name_is_not_used_and_named(tmp_path: Path, tag: str) -> None:
     write_points(tmp_path, [(1.0, 1, {tag: 0.5})])

@@ -122,6 +122,12 @@ def test_an_evaluation_has_its_loss_and_its_score() -> None:
     assert told.repeated == 1
 
 
+def test_an_evaluation_that_was_printed_again_with_its_first_line_counts_once() -> None:
+    told = story(2 * evaluation(6.25, 0.125))
+    assert [item for item in told.items if isinstance(item, Evaluated)] == [Evaluated(loss=6.25, score=0.125)]
+    assert told.repeated
+
+
 def test_the_end_and_checkpoints_are_told() -> None:
     told = story(
         "INFO:tensorflow:Saving checkpoints for 998 into /there/model.ckpt.\n*** Finished training\n"

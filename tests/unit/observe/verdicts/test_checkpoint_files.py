@@ -66,7 +66,7 @@ def test_a_run_without_any_says_so() -> None:
 def test_an_imported_plan_that_comes_too_late_is_told_as_a_plan() -> None:
     found = judge(imported(**REFERENCE))
 
-    assert (found.verdict, found.confidence) == ("measured", "medium")
+    assert (found.verdict, found.confidence) == ("measured", "low")
     assert "it would have saved its first regular checkpoint after 299,998 steps" in found.answer
     assert "the log ends after 4,500" in found.answer
     assert len(found.evidence) == 4

@@ -3,6 +3,7 @@ import pytest
 from tests.unit.observe.verdicts.series_story import build_evaluations, build_series, build_start
 
 from tandem.observe.learning import bleu_curve, valid_curve
+from tandem.observe.outlook import read_outlook
 from tandem.observe.verdicts.gains import bleu_gains, gain_evidence, loss_gains, relative_gain
 
 STEPS = list(range(50, 1001, 50))
@@ -16,19 +17,22 @@ SERIES = build_series(
 
 
 def test_a_gain_of_bleu_is_told_the_right_way_up() -> None:
-    near, far = bleu_gains(bleu_curve(SERIES))
+    near, far = bleu_gains(bleu_curve(SERIES), read_outlook(SERIES))
     assert near.estimate.value == pytest.approx(8 * (1 - 1.5**-0.5), rel=0.1)
     assert far.estimate.value > near.estimate.value
 
 
 def test_a_gain_is_said_as_a_share_of_the_loss() -> None:
-    near, _ = loss_gains(valid_curve(SERIES))
+    near, _ = loss_gains(valid_curve(SERIES), read_outlook(SERIES))
     assert relative_gain(near).startswith("9.")
     assert "between" in relative_gain(near)
 
 
 def test_both_curves_and_what_the_plan_still_promises_are_evidence() -> None:
-    found = {each.name: each for each in gain_evidence(SERIES, valid_curve(SERIES), bleu_curve(SERIES))}
+    found = {
+        each.name: each
+        for each in gain_evidence(SERIES, read_outlook(SERIES), valid_curve(SERIES), bleu_curve(SERIES))
+    }
     planned = found["expected gain in loss on the valid text from the steps still planned"]
     again = found["expected gain in loss on the valid text from as many steps again"]
     assert isinstance(planned.value, float)
@@ -40,5 +44,5 @@ def test_both_curves_and_what_the_plan_still_promises_are_evidence() -> None:
 
 def test_too_few_points_have_no_slope_but_a_best_step() -> None:
     short = build_series(evaluations=build_evaluations([100, 200], [3.0, 2.5]))
-    (best,) = gain_evidence(short, valid_curve(short), bleu_curve(short))
+    (best,) = gain_evidence(short, read_outlook(short), valid_curve(short), bleu_curve(short))
     assert best.value == 200

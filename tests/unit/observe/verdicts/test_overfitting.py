@@ -92,7 +92,7 @@ def test_a_run_that_came_apart_is_not_overfitting() -> None:
 def test_a_rise_of_training_pairs_as_well_is_not_called_overfitting() -> None:
     probe = RISING - 0.1
     finding = judge(build_series(evaluations=build_evaluations(STEPS, RISING.tolist(), probe=probe.tolist())))
-    assert (finding.verdict, finding.confidence) == ("no", "medium")
+    assert (finding.verdict, finding.confidence) == ("no", "high")
     assert "rose as well" in finding.answer
 
 

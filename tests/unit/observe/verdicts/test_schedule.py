@@ -33,6 +33,16 @@ def test_rates_that_follow_the_plan_are_told_with_formula_and_peak() -> None:
     assert value(finding, "largest difference from the plan") == pytest.approx(0, abs=1e-5)
 
 
+@pytest.mark.parametrize(("step", "is_ahead"), [(900, True), (1000, False)])
+def test_a_fall_that_the_run_has_not_finished_is_told_as_still_to_come(step: int, is_ahead: bool) -> None:
+    text = "inverse_sqrt: 0.0007 · min(step / 400, (400 / step)^0.5); the last 400 steps fall to zero"
+    number = np.arange(1.0, step + 1)
+    steps = build_steps(step, learning_rate=rate(number) * np.clip((1001 - number) / 401, 0.0, 1.0))
+    finding = judge(build_series(steps=steps, starts=((5.0, build_start(max_steps=1000, schedule=text)),)))
+    assert finding.confidence == "high"
+    assert ("still to come" in finding.answer) == is_ahead
+
+
 def test_rates_that_leave_the_plan_are_told_with_how_far() -> None:
     rates = rate(np.arange(1.0, 1001.0))
     rates[700:] *= 0.5
@@ -45,7 +55,7 @@ def test_an_imported_plan_without_rates_is_told_as_a_plan_only() -> None:
     steps = build_steps(45, first=100, every=100, learning_rate=np.nan)
     finding = judge(build_series(steps=steps, imported=build_imported(REFERENCE), recipe={}, starts=()))
     assert finding.verdict == "measured"
-    assert finding.confidence == "medium"
+    assert finding.confidence == "low"
     assert finding.missing == ("the learning rate as run",)
     assert "highest 0.000988 at step 8,000" in finding.answer
 
@@ -80,7 +90,8 @@ def test_rates_of_no_known_shape_are_not_named() -> None:
     rates = 1e-3 * (1.1 + np.sin(np.arange(1000) / 30))
     finding = judge(build_series(steps=build_steps(learning_rate=rates), recipe={}, starts=()))
     assert "fit none that is known" in finding.answer
-    assert finding.confidence == "low"
+    assert finding.confidence == "medium"
+    assert finding.missing == ("the formula of the learning rate",)
 
 
 def test_without_plan_and_rates_it_cannot_tell() -> None:

@@ -9,6 +9,7 @@ from tests.unit.observe.verdicts.series_story import (
     build_series,
     build_start,
     build_steps,
+    rate,
 )
 
 from tandem.observe.finding import Finding
@@ -56,14 +57,15 @@ def test_a_loss_that_has_settled_says_yes() -> None:
 def test_bleu_that_still_rises_over_a_settled_loss_says_partly() -> None:
     bleu = [20 + 6 * step / 1000 for step in STEPS]
     evaluations = build_evaluations(STEPS, falling(level=1.6, height=0.004), bleu=bleu, half=0.7)
-    assert told(build_series(evaluations=evaluations)) == ("partly", "medium")
+    assert told(build_series(evaluations=evaluations)) == ("partly", "high")
 
 
 def test_a_loss_that_rises_again_says_yes_since_its_lowest_point() -> None:
     share = np.array(STEPS) / 1000
     valid = 2 + 0.5 * share**-0.5 + 2.0 * np.maximum(0, share - 0.4)
     finding = judge(build_series(evaluations=build_evaluations(STEPS, valid.tolist())))
-    assert (finding.verdict, finding.confidence) == ("yes", "high")
+    assert (finding.verdict, finding.confidence) == ("yes", "medium")
+    assert "BLEU over at least 4 evaluations" in finding.missing
     assert "best checkpoint" in finding.advice
     assert 350 <= evidence(finding, "step with the lowest loss on the valid text") <= 450
 
@@ -85,7 +87,7 @@ def test_a_run_that_came_apart_says_no_with_the_reason() -> None:
 
 def test_a_run_in_its_warm_up_says_no() -> None:
     series = build_series(
-        steps=build_steps(300),
+        steps=build_steps(300, learning_rate=rate(np.arange(1.0, 301.0), warmup=4000)),
         starts=((5.0, build_start(schedule="inverse_sqrt: 0.0007 · min(step / 4000, (4000 / step)^0.5)")),),
         recipe=build_recipe(warmup_steps=4000),
     )
@@ -99,7 +101,7 @@ def test_a_model_that_is_stuck_is_not_trained_although_its_loss_is_flat() -> Non
         steps=build_steps(1000, loss=np.linspace(10.4, 7.0, 1000)),
         evaluations=build_evaluations(STEPS, falling(level=7.0, height=0.001)),
     )
-    assert told(series) == ("no", "medium")
+    assert told(series) == ("no", "low")
 
 
 def test_without_evaluations_a_model_that_is_stuck_is_hardly_trained() -> None:

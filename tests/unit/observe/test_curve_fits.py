@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+
+from tandem.observe.curve_fits import Decay, chance_of_decay, expect_gains, rise_by_turns
+
+STEPS = np.arange(50.0, 1001.0, 50.0)
+
+
+def test_expected_gains_hold_the_truth_and_grow_with_the_horizon() -> None:
+    random = np.random.default_rng(5)
+    x = np.linspace(25.0, 100.0, 20)
+
+    def curve(
+        at: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+    ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+        return 1.5 + 4 * at**-0.6
+
+    held = 0
+    for _ in range(60):
+        near, far = expect_gains(x, curve(x) + random.normal(0, 0.01, 20), ends=(150.0, 200.0), floor=0.002)
+        truth = float(curve(np.array([100.0]))[0] - curve(np.array([150.0]))[0])
+        held += near.estimate.low <= truth <= near.estimate.high
+        assert far.estimate.value > near.estimate.value
+    assert held >= 52
+
+
+def test_a_gain_cannot_take_a_curve_below_its_least_value() -> None:
+    x = np.array([1.0, 2.0, 3.0, 4.0])
+    (gain,) = expect_gains(x, np.array([4.0, 3.0, 2.0, 1.0]), ends=(40.0,), floor=0.01, least=0.0)
+    assert gain.estimate.high <= gain.level + 1e-12
+    assert gain.chance_above(gain.level) == 0
+
+
+def test_values_that_never_change_promise_no_gain() -> None:
+    steps = np.array([15.0, 30.0, 45.0, 60.0])
+    (gain,) = expect_gains(steps, np.zeros(4), ends=(90.0,), floor=0.0)
+    assert gain.estimate.value == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_fall_that_may_have_broken_off_promises_less_for_sure() -> None:
+    x = np.linspace(30.0, 100.0, 8)
+    (whole,) = expect_gains(x, 1 + 8 * x**-0.5, ends=(150.0,), floor=0.001)
+    (broken,) = expect_gains(x, 1 + 8 * np.minimum(x, 80.0) ** -0.5, ends=(150.0,), floor=0.001)
+    assert whole.chance_above(0.05) > 0.9
+    assert broken.chance_above(0.05) < 0.1
+
+
+def cooled(
+    step: np.ndarray[tuple[int], np.dtype[np.float64]], *, brings: float
+) -> tuple[list[float], list[float]]:
+    """The rate's share, which falls over the last fifth, and a settled loss that falls with it."""
+    share = np.clip((1001 - step) / 200, 0.0, 1.0)
+    return share.tolist(), (2.0 * (1 + brings * share)).tolist()
+
+
+@pytest.mark.parametrize("brings", [0.02, 0.04, 0.07])
+def test_what_a_falling_rate_brought_is_not_expected_to_go_on(brings: float) -> None:
+    share, loss = cooled(STEPS, brings=brings)
+    decay = Decay(shares=np.array(share), scale=2.0)
+    (gain,) = expect_gains(STEPS, np.array(loss), ends=(1500.0,), floor=0.002, decay=decay)
+    (naive,) = expect_gains(STEPS, np.array(loss), ends=(1500.0,), floor=0.002)
+    assert gain.chance_above(0.02) < 0.05
+    assert naive.chance_above(0.02) > gain.chance_above(0.02)
+
+
+def test_what_a_rate_is_still_to_bring_is_added_and_told_apart() -> None:
+    decay = Decay(begin=1.0, end=0.0, scale=2.0)
+    (gain,) = expect_gains(STEPS, np.full(20, 2.0), ends=(1500.0,), floor=0.002, decay=decay)
+    assert gain.chance_above(0.02) >= 0.9
+    assert gain.chance_by_steps(0.02) < 0.05
+    assert 0.04 < gain.estimate.value < 0.14
+
+
+def test_a_smaller_part_of_a_fall_brings_less() -> None:
+    chances = [chance_of_decay(fall, 0.01) for fall in (0.0, 0.1, 0.3, 0.6, 1.0)]
+    assert chances == sorted(chances)
+    assert chances[0] == 0.0
+    assert chances[-1] > 0.9
+
+
+@pytest.mark.parametrize("rise", [0.0, 0.1, 0.3])
+def test_a_turn_is_found_with_how_far_it_rose(rise: float) -> None:
+    random = np.random.default_rng(5)
+    loss = 2.0 + (STEPS / 1000) ** -0.5 * 0.2 + rise * np.maximum(0.0, STEPS - 500) / 500
+    truth = float(loss[-1] - loss.min())
+    spread = rise_by_turns(STEPS, loss + random.normal(0.0, 0.004, 20), floor=0.004)
+    low, high = np.quantile(spread, (0.01, 0.99))
+    assert low - 0.005 <= truth <= high + 0.005
+    assert high - low < 0.06

@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+from tests.unit.observe.verdicts.curve_story import Story
+from tests.unit.observe.verdicts.series_story import (
+    build_imported,
+    build_series,
+    build_start,
+    build_steps,
+    rate,
+)
+
+from tandem.observe.outlook import read_outlook, read_rates
+
+STEPS = np.arange(50.0, 1001.0, 50.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cooldown"), [("cosine", 0), ("linear", 0), ("constant", 200), ("inverse_sqrt", 200)]
+)
+def test_a_plan_with_an_end_is_ahead_until_it_is_reached(kind: str, cooldown: int) -> None:
+    story = Story(kind=kind, cooldown=cooldown, planned=1000, steps=500)
+    outlook = read_outlook(story.series())
+    assert outlook.is_known
+    assert not outlook.is_complete
+    assert outlook.ahead > 0.4
+    assert "fall to zero up to step 1,000" in outlook.sentence
+    done = read_outlook(Story(kind=kind, cooldown=cooldown).series())
+    assert done.is_complete
+    assert done.ahead == pytest.approx(0.0, abs=1e-6)
+    assert done.sentence == ""
+
+
+@pytest.mark.parametrize("kind", ["inverse_sqrt", "transformer", "constant"])
+def test_a_law_without_an_end_has_no_fall_ahead(kind: str) -> None:
+    outlook = read_outlook(Story(kind=kind, planned=5000).series())
+    assert (outlook.ahead, outlook.never_decays) == (0.0, kind == "constant")
+    assert outlook.shares(STEPS) is None
+
+
+def test_rates_that_leave_the_plan_leave_nothing_known_of_what_comes() -> None:
+    schedule = "cosine: 0.0007 · min(1, step / 400), then half a cosine wave to zero after step 1000"
+    start = build_start(max_steps=1000, schedule=schedule)
+    outlook = read_outlook(build_series(steps=build_steps(900), starts=((5.0, start),), recipe={}))
+    assert outlook.plan is None
+    assert not outlook.is_known
+    assert outlook.most_ahead == pytest.approx(1.0, abs=0.01)
+
+
+def test_an_unknown_law_is_told_by_its_rates() -> None:
+    number = np.arange(1.0, 1001.0)
+    rates = rate(number, warmup=50) * np.clip((1001 - number) / 200, 0.0, 1.0)
+    series = build_series(
+        steps=build_steps(1000, learning_rate=rates), imported=build_imported(), starts=(), recipe={}
+    )
+    outlook = read_outlook(series)
+    shares = outlook.shares(STEPS)
+    assert shares is not None
+    np.testing.assert_allclose(shares[2:], np.clip((1001 - STEPS) / 200, 0.0, 1.0)[2:], atol=0.02)
+    assert outlook.now < 0.01
+    assert outlook.is_known
+
+
+def test_without_plan_and_rates_anything_may_come() -> None:
+    outlook = read_outlook(Story(sentence="mine", logs_rates=False, steps=700).series())
+    assert np.isnan(outlook.now)
+    assert outlook.most_ahead == 1.0
+    assert outlook.sentence == ""
+    assert outlook.decay(STEPS, scale=2.0).shares is None
+
+
+def test_rates_that_were_not_logged_are_none() -> None:
+    assert len(read_rates(build_series(steps=build_steps(learning_rate=np.nan)))) == 0
+    assert len(read_rates(build_series(steps=build_steps(learning_rate=0.0)))) == 0
+    assert len(read_rates(build_series(steps=build_steps(0)))) == 0
+
+
+def test_a_run_that_did_nothing_has_an_outlook() -> None:
+    outlook = read_outlook(build_series(steps=build_steps(0), starts=(), recipe={}))
+    assert outlook.step == 0
+    assert not outlook.is_warming
