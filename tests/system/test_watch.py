@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.system.work import SAVED_EVERY, Folder, wait_until
 from tests.unit.observe.story import Teller, finished, training, write_log
 from tests.unit.observe.watch.host_story import sampling, write_samples
 
@@ -145,3 +147,32 @@ def test_a_finished_run_is_shown_once_and_plainly_where_it_is_piped(
     assert "\x1b" not in lines
     assert lines.startswith("training starts: ")
     assert lines.splitlines()[-1].startswith("training finished at step 100")
+
+
+@pytest.mark.xdist_group("train")
+def test_a_run_is_watched_through_a_lost_worker_to_its_end(terminal: Terminal, folder: Folder) -> None:
+    words = ("train", "micro.yaml", "--run", "watched", "--workers", "2", "train.max_steps=240")
+    with folder.running(*words) as process:
+        wait_until(folder.saved("watched", SAVED_EVERY).exists, process)
+        watch = [TANDEM, "watch", "watched"]
+        with subprocess.Popen(
+            [*watch, "--plain"], cwd=folder.path, stdout=subprocess.PIPE, text=True
+        ) as plain:
+            # Until both look at it, nothing goes on.
+            with folder.resting("watched"):
+                terminal.run(f"cd {folder.path}; {' '.join(watch)}; echo left with $?")
+                terminal.until(lambda text: "watched (micro) · " in text)
+                os.kill(max(folder.workers("watched")), signal.SIGKILL)
+            terminal.until(lambda text: "training, attempt 2" in text)
+            terminal.until(lambda text: "left with 0" in text)
+            lines = plain.communicate()[0].splitlines()
+        printed, complaint = process.communicate()
+    assert process.returncode == 0, complaint
+    assert "watched (micro) · finished: reached 240 steps, attempt 2" in terminal.all_text()
+    starts = [line for line in lines if line.startswith("training ")]
+    assert starts[0].startswith("training starts: ")
+    assert "(attempt 2)" in starts[1]
+    assert starts[-1].startswith("training finished at step 240: reached 240 steps")
+    assert lines.count(starts[-1]) == 1
+    assert not [line for line in lines if line.startswith("run finished")]
+    assert "attempt 2" in printed

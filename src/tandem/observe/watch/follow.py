@@ -9,12 +9,13 @@ from typing import Protocol
 from rich.console import Console
 from rich.live import Live
 
+from tandem.lock import is_held
 from tandem.observe.visible import visible
 from tandem.observe.watch.life import Life, life_of
 from tandem.observe.watch.lines import Narrator
 from tandem.observe.watch.opening import open_run
 from tandem.observe.watch.screen import Screen
-from tandem.observe.watch.state import WatchState
+from tandem.observe.watch.state import FAILED, WatchState
 from tandem.observe.watch.troubles import Trouble
 from tandem.runlog.layout import RunLayout
 from tandem.runlog.reader import follow
@@ -29,7 +30,7 @@ GLANCES = 10
 """At the size of the terminal, from one look at the log to the next."""
 NANO = 1_000_000_000
 FAREWELL_S = 30.0
-"""After training has finished, how long the run may take to say so."""
+"""After training has finished, or ranks have failed, how long the run may take to say so, or to begin anew."""
 
 
 class Sink(Protocol):
@@ -164,7 +165,7 @@ def look_at_run(folder: Path, *, console: Console) -> WatchState:
     Opens a long run fast, where `follow_run` goes through every record.
     """
     state, offsets = open_run(folder)
-    if not is_over(state):
+    if not is_over(state, folder):
         with Live(console=console, auto_refresh=False, screen=True) as live:
             _follow(folder, state, _Picture(live, state, folder), offsets=offsets)
     console.print(_screen(state, console, folder))
@@ -185,7 +186,7 @@ def _follow(
         display.keep_up()
         display.wait()
 
-    stop, is_wanted = until or (lambda: is_over(state)), unless_step_of_other_rank(folder)
+    stop, is_wanted = until or (lambda: is_over(state, folder)), unless_step_of_other_rank(folder)
     for record in follow(folder, stop, wait=wait, is_wanted=is_wanted, offsets=offsets):
         trouble = state.apply(record)
         for sink in sinks:
@@ -202,10 +203,16 @@ def _flush(sinks: Sequence[Sink], state: WatchState) -> None:
             state.troubles.note(sink.failure, time_ns=state.last_time_ns)
 
 
-def is_over(state: WatchState) -> bool:
-    """Whether the log says that the run has ended, or says nothing more after its training has."""
+def is_over(state: WatchState, folder: Path) -> bool:
+    """Whether the run has ended, by its log: no rank's end is the run's where the rank may be started again.
+
+    A command that watches over the ranks has the last word. Without one, ranks that failed may be started again by
+    another launcher, for which some time is given; as is for the last word.
+    """
+    if state.is_closed and (state.is_supervised or not state.ended.startswith(FAILED)):
+        return True
     is_late = time.time_ns() - state.last_time_ns > FAREWELL_S * NANO
-    return state.is_closed or (state.doing == "finished" and is_late)
+    return state.doing in {"finished", "imported"} and is_late and not is_held(folder)
 
 
 def unless_step_of_other_rank(folder: Path) -> Callable[[Path, bytes], bool]:

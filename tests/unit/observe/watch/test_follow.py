@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.unit.observe.story import START_NS, Teller, finished, started, training, write_log
+from tests.unit.observe.story import RUN_STARTED, START_NS, Teller, finished, started, training, write_log
 
+from tandem.lock import holding
 from tandem.observe.watch import WatchState, can_draw, follow_run, look_at_run
-from tandem.runlog.event import CheckpointFailed, RunFinished, RunImported, RunStarted
+from tandem.runlog.event import CheckpointFailed, RunFinished, RunImported, RunStarted, WorkersLost
 from tandem.runlog.record import Record
 
 
@@ -80,6 +81,54 @@ def test_the_caller_may_say_when_it_ends_and_what_was_written_by_then_is_read(
 
     waits += [end]
     assert follow_run(tmp_path, console=terminal(), until=lambda: bool(ended)).step == 100
+
+
+FAILED = RunFinished(reason="failed: rank 1 is lost")
+
+
+@pytest.mark.parametrize("show", [follow_run, look_at_run])
+def test_a_run_is_followed_through_its_attempts(
+    tmp_path: Path, waits: list[Callable[[], None]], show: Callable[..., WatchState]
+) -> None:
+    teller = Teller(time.time_ns() - 3_600 * 10**9)
+    first = [teller.tell(RUN_STARTED), teller.tell(started()), teller.step(1), teller.tell(FAILED)]
+    lost = WorkersLost(attempt=1, exit_code=-9, rank=1, reason="killed")
+    again = [teller.tell(RUN_STARTED), teller.tell(started()), teller.step(1), teller.tell(finished(1))]
+    write_log(tmp_path, [teller.tell(RUN_STARTED, rank=None), *first])
+    waits += [
+        lambda: write_log(tmp_path, [teller.tell(lost, rank=None)]),
+        lambda: write_log(tmp_path, again),
+        lambda: write_log(tmp_path, [teller.tell(RunFinished(reason="completed"))]),
+        lambda: write_log(tmp_path, [teller.tell(RunFinished(reason="completed"), rank=None)]),
+    ]
+    with holding(tmp_path):
+        state = show(tmp_path, console=paper())
+    assert waits == []
+    assert (state.attempt, state.is_closed) == (2, True)
+
+
+def test_ranks_of_another_launcher_that_failed_may_be_started_again_for_a_while(
+    tmp_path: Path, waits: list[Callable[[], None]]
+) -> None:
+    now = Teller(time.time_ns())
+    write_log(tmp_path, [now.tell(RUN_STARTED), now.tell(started()), now.tell(FAILED)])
+    waits += [
+        lambda: None,
+        lambda: write_log(tmp_path, [now.tell(RUN_STARTED), now.tell(started())]),
+        lambda: write_log(tmp_path, [now.tell(finished(1)), now.tell(RunFinished(reason="completed"))]),
+    ]
+    assert follow_run(tmp_path, console=paper()).attempt == 2
+    assert waits == []
+
+
+def test_ranks_of_another_launcher_that_failed_long_ago_are_not_waited_for(
+    tmp_path: Path, waits: list[Callable[[], None]]
+) -> None:
+    teller = Teller()
+    write_log(tmp_path, [teller.tell(RUN_STARTED), teller.tell(started()), teller.tell(FAILED)])
+    waits += [lambda: None, lambda: None]
+    assert follow_run(tmp_path, console=paper()).ended == FAILED.reason
+    assert len(waits) == 1
 
 
 def test_training_that_has_finished_long_ago_is_over_without_a_farewell(tmp_path: Path) -> None:

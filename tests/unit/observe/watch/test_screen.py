@@ -74,14 +74,14 @@ def test_a_run_before_its_first_step_is_shown() -> None:
 
 def test_a_silent_run_says_for_how_long_and_promises_no_end(state: WatchState) -> None:
     text = drawn(state, later_s=125)
-    assert "first · silent for 2 min 05 s (was training)" in text
+    assert "first · silent for 2 min 05 s (was training, attempt 2)" in text
     assert "left" not in text
 
 
 def test_a_finished_run_says_why_and_has_no_time_left(state: WatchState) -> None:
     state.apply(Teller(state.last_time_ns).tell(finished(1000)))
     text = drawn(state)
-    assert "first · finished: reached 1,000 steps" in text
+    assert "first · finished: reached 1,000 steps, attempt 2" in text
     assert "left" not in text
 
 
@@ -162,7 +162,7 @@ def test_a_run_that_ended_without_a_reason_shows_no_hosts(state: WatchState) -> 
 
 def test_the_status_is_seen_however_long_the_name_of_the_run(state: WatchState) -> None:
     state.run = "a-run-with-a-name-" * 8
-    assert "… · silent for 2 min 05 s (was training)" in drawn(state, later_s=125)
+    assert "… · silent for 2 min 05 s (was training, attempt 2)" in drawn(state, later_s=125)
 
 
 def test_the_pace_and_bleu_have_lines_of_their_own(state: WatchState) -> None:
