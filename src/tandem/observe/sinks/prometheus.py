@@ -39,7 +39,8 @@ _GAUGES = {
     "tandem_gradient_norm": "Of the last step, before clipping.",
     "tandem_target_tokens_per_second": "Of all ranks while training, over the last steps.",
     "tandem_step_seconds": "Mean time of a step, over the last ones.",
-    "tandem_phase_ratio": "Share of the last steps' time that rank 0 spent in each phase.",
+    "tandem_phase_ratio": "Share of the last steps' time that rank 0 spent in each phase; "
+    "exchange is all its waiting for gradients, for slower ranks too.",
     "tandem_evaluation_step": "Step of the last evaluation.",
     "tandem_valid_loss": "Negative log-likelihood per target token of the valid text, last evaluation.",
     "tandem_probe_loss": "The same on training pairs.",

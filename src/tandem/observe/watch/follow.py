@@ -17,6 +17,7 @@ from tandem.observe.watch.opening import open_run
 from tandem.observe.watch.screen import Screen
 from tandem.observe.watch.state import FAILED, WatchState
 from tandem.observe.watch.troubles import Trouble
+from tandem.runlog.event import StepFinished
 from tandem.runlog.layout import RunLayout
 from tandem.runlog.reader import follow
 from tandem.runlog.record import Record
@@ -155,7 +156,7 @@ def follow_run(
         _follow(folder, state, lines, until=until, sinks=sinks)
         return state
     with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
-        _follow(folder, state, _Picture(live, state, folder), until=until, sinks=sinks)
+        _follow(folder, state, _Picture(live, state, folder), until=until, since_ns=since_ns, sinks=sinks)
     return state
 
 
@@ -178,6 +179,7 @@ def _follow(
     display: _Picture | _Lines,
     *,
     until: Callable[[], bool] | None = None,
+    since_ns: int = 0,
     sinks: Sequence[Sink] = (),
     offsets: Mapping[Path, int] = MappingProxyType({}),
 ) -> None:
@@ -186,9 +188,16 @@ def _follow(
         display.keep_up()
         display.wait()
 
-    stop, is_wanted = until or (lambda: is_over(state, folder)), unless_step_of_other_rank(folder)
+    stop = until or (lambda: is_over(state, folder))
+    is_wanted = (
+        unless_step_of_other_rank(folder)
+        if isinstance(display, _Lines)
+        else _unless_old_step_of_other_rank(folder, since_ns)
+    )
     for record in follow(folder, stop, wait=wait, is_wanted=is_wanted, offsets=offsets):
         trouble = state.apply(record)
+        if record.rank and isinstance(record.event, StepFinished):
+            continue
         for sink in sinks:
             sink.apply(record)
         display.tell(record, trouble)
@@ -219,3 +228,16 @@ def unless_step_of_other_rank(folder: Path) -> Callable[[Path, bytes], bool]:
     """The steps of the other ranks are most of the log, and rank 0 tells the same."""
     first = RunLayout(folder).rank_log(0)
     return lambda path, line: b'"event":"StepFinished"' not in line or path == first
+
+
+def _unless_old_step_of_other_rank(folder: Path, since_ns: int) -> Callable[[Path, bytes], bool]:
+    """Their last steps tell what the time goes into; to read all of them would take as long as the log is."""
+    is_rare = unless_step_of_other_rank(folder)
+
+    def is_wanted(path: Path, line: bytes) -> bool:
+        if is_rare(path, line):
+            return True
+        time_ns = line.partition(b'"time_ns":')[2].partition(b",")[0]
+        return not since_ns or (time_ns.isdigit() and int(time_ns[:20]) >= since_ns)
+
+    return is_wanted

@@ -6,6 +6,7 @@ from pathlib import Path
 from tandem.files import next_data
 from tandem.observe.series.live import LiveSeries
 from tandem.observe.watch.hosts import HELD_SAMPLES
+from tandem.observe.watch.recent import STEPS
 from tandem.observe.watch.standing import state_of
 from tandem.observe.watch.state import WatchState
 from tandem.runlog.layout import RunLayout, open_log
@@ -24,7 +25,7 @@ _DESCRIBED = b'"event":"HostDescribed"'
 def open_run(folder: Path) -> tuple[WatchState, dict[Path, int]]:
     """The state of a run, and the byte of each log file from which to follow it on.
 
-    The steps are rank 0's. Of other ranks only the end is read, since nothing but old troubles is lost with the rest.
+    The steps are rank 0's. Of other ranks only the end is read: their last steps, and what but for old troubles is all.
     """
     if not any(RunLayout(folder).log.glob("*.jsonl")):
         return WatchState(run=folder.resolve().name), {}
@@ -39,8 +40,13 @@ def open_run(folder: Path) -> tuple[WatchState, dict[Path, int]]:
         offsets[path], lines = _read_end(path)
         if path.name.startswith("samples-"):
             lines = _last_samples(path, lines[-HELD_SAMPLES:])
-        for record in _records([line for line in lines if _STEP not in line]):
-            state.apply(record)
+        passed = sum(_STEP in line for line in lines) - STEPS
+        for line in lines:
+            is_step = _STEP in line
+            passed -= is_step
+            if not is_step or passed < 0:
+                for record in _records([line]):
+                    state.apply(record)
     return state, offsets
 
 

@@ -76,7 +76,8 @@ class Screen:
             now_ns=self.now_ns,
             ascii_only=ascii_only,
         )
-        plan = _plan(state, hosts, rows=self.rows, width=width)
+        phases = state.anatomy.shares(state.recent, state.started)
+        plan = _plan(state, hosts, rows=self.rows, width=width, has_phases=bool(phases))
         parts: list[RenderableType] = [
             _title(state, life, self.now_ns, width=width),
             _bar(state, life, width=width),
@@ -91,7 +92,6 @@ class Screen:
         if plan["hosts"]:
             parts += ["", *hosts.draw(plan["hosts"])]
         if plan["phases"]:
-            phases = state.recent.phases
             bar = [phases_bar(phases, width=width, ascii_only=ascii_only)] if plan["phases"] > 1 else []
             parts += ["", *bar, phases_legend(phases, width=width)]
         if plan["evaluations"] or plan["samples"]:
@@ -104,7 +104,7 @@ def _plain(text: str) -> str:
     return "".join(each if each.isascii() else SIGNS.get(each, "?" * cell_len(each)) for each in text)
 
 
-def _plan(state: WatchState, hosts: HostRows, *, rows: int, width: int) -> Counter[str]:
+def _plan(state: WatchState, hosts: HostRows, *, rows: int, width: int, has_phases: bool) -> Counter[str]:
     """Share the rows out: what matters most comes first, and what is left over makes it longer."""
     evaluations, samples, has_steps = (
         len(state.evaluations),
@@ -114,7 +114,7 @@ def _plan(state: WatchState, hosts: HostRows, *, rows: int, width: int) -> Count
     beside = width >= WIDE
     if beside:
         evaluations, samples = max(evaluations, samples - 1), 0
-    phases = int(bool(state.recent.phases))
+    phases = int(has_phases)
     curves = 2 * bool(state.curve.values(1))
     wishes = [
         ("troubles", min(len(state.troubles), max(1, rows // 8)), 1),

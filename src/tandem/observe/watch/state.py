@@ -5,6 +5,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tandem.observe.watch.anatomy import Anatomy
 from tandem.observe.watch.curve import StepCurve
 from tandem.observe.watch.hosts import WatchedHost
 from tandem.observe.watch.recent import Recent
@@ -113,6 +114,8 @@ class WatchState:
     """Of the last record of any writer."""
     spent: Spent = field(default_factory=Spent)
     recent: Recent = field(default_factory=Recent)
+    anatomy: Anatomy = field(default_factory=Anatomy)
+    """What the time of the last steps went into, as far as the steps of other ranks were taken too."""
     curve: StepCurve = field(default_factory=StepCurve)
     """The loss."""
     pace: StepCurve = field(default_factory=StepCurve)
@@ -136,6 +139,8 @@ class WatchState:
             self._take_host(record.host or "", record.event, time_ns=record.time_ns)
             return None
         self.last_time_ns = max(self.last_time_ns, record.time_ns)
+        if record.rank and isinstance(record.event, StepFinished):
+            self.anatomy.add(record.rank, record.event)
         if record.rank in (None, 0):
             self._apply(record.event, is_rank=record.rank == 0)
         return self.troubles.apply(record)
@@ -289,6 +294,7 @@ class WatchState:
         """Forget what a run that goes on from an earlier step will do again."""
         self.step = step
         self.recent.clear()
+        self.anatomy.clear()
         self.curve.cut(step)
         self.pace.cut(step)
         while self.evaluations and self.evaluations[-1].step > step:

@@ -238,12 +238,27 @@ def test_troubles_are_warnings_in_the_lines(tmp_path: Path) -> None:
     assert text(console) == "warning: checkpoint of step 5 could not be written: disk\\x1b full\n"
 
 
-def test_the_steps_of_other_ranks_are_not_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("show", [paper, terminal])
+def test_the_steps_of_other_ranks_are_for_the_display_alone(
+    tmp_path: Path, show: Callable[[], Console]
+) -> None:
     teller = Teller()
     write_log(tmp_path, [teller.step(step, rank=rank) for step in (1, 2) for rank in (0, 1)])
     sink = Collector()
-    follow_run(tmp_path, console=paper(), until=lambda: True, sinks=[sink])
+    follow_run(tmp_path, console=show(), until=lambda: True, sinks=[sink])
     assert [record.rank for record in sink.taken] == [0, 0]
+
+
+def test_a_display_splits_the_last_steps_of_all_ranks_and_passes_over_old_ones(tmp_path: Path) -> None:
+    teller = Teller()
+    write_log(tmp_path, [teller.tell(started())])
+    write_log(tmp_path, [teller.step(step, rank=rank) for step in range(1, 9) for rank in (0, 1)])
+    shown = terminal()
+    follow_run(tmp_path, console=shown, until=lambda: True)
+    assert "network 12%" in text(shown)
+    shown = terminal()
+    follow_run(tmp_path, console=shown, until=lambda: True, since_ns=teller.time_ns + 1)
+    assert "waiting 12%" in text(shown)
 
 
 class Collector:

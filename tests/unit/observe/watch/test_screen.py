@@ -1,11 +1,12 @@
 import io
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
-from tests.unit.observe.story import Teller, finished, started, training
+from tests.unit.observe.story import Teller, finished, started, step_event, training
 from tests.unit.observe.watch.host_story import sampling
 
 from tandem.observe.watch.screen import Screen
@@ -36,6 +37,10 @@ def state() -> WatchState:
     lost = WorkersLost(attempt=1, exit_code=-9, rank=1, reason="killed by SIGKILL")
     state.apply(teller.tell(lost, rank=None))
     state.apply(teller.step(851, loss=math.nan, skipped=True))
+    for number in range(760, 852):
+        late = step_event(number)
+        phases = {**late.phases, "exchange": 0.01, "backward": 0.14}
+        state.apply(teller.tell(replace(late, phases=phases), rank=1))
     return state
 
 
