@@ -61,8 +61,9 @@ CAPTIONS: Mapping[str, Caption] = {
     "anatomy": Caption(
         title="What a step's time goes into",
         meaning="Each colour is the mean over the ranks of the time in one phase, stacked to the whole step. "
-        "Hatched phases are waiting: for data, and for gradients of other ranks after the own work was "
-        "done. Diamonds are evaluations, triangles checkpoints, crosses restarts.",
+        "Hatched phases are waiting: for data, and for gradients after the own work was done. The least wait of the "
+        "ranks is the network's, what others wait more is waiting for the slowest. Diamonds are evaluations, "
+        "triangles checkpoints, crosses restarts.",
         missing="The phases of the steps were not measured.",
         section="step_network",
     ),

@@ -13,6 +13,7 @@ from tests.unit.observe.verdicts.series_story import (
     build_ranks,
     build_samples,
     build_series,
+    build_start,
     build_steps,
 )
 
@@ -184,6 +185,36 @@ def test_the_plan_goes_on_to_the_last_planned_step() -> None:
 def test_phases_add_up_to_the_step() -> None:
     phases = [trace for trace in drawn("anatomy")["data"] if trace.get("stackgroup")]
     assert sum(trace["y"][100] for trace in phases) == pytest.approx(1.66, rel=0.05)
+
+
+def waits_of(series: Series) -> dict[str, float]:
+    """Seconds in the middle of the run, by the name of what ranks wait for."""
+    areas = [trace for trace in drawn("anatomy", series)["data"] if "waiting for" in trace["name"]]
+    return {area["name"]: area["y"][len(area["y"]) // 2] for area in areas}
+
+
+def with_waits(*waits_s: float, ranks: int) -> Series:
+    steps = build_steps(100)
+    waits = np.array(waits_s, np.float32)[:, None] * np.ones(100, np.float32)
+    told = build_ranks(steps, ranks=len(waits_s), phases={"backward": 0.5 - waits, "exchange": waits})
+    return build_series(steps=steps, ranks=told, starts=((5.0, build_start(ranks=ranks)),))
+
+
+def test_the_networks_part_of_a_step_does_not_grow_with_the_wait_for_the_slowest_rank() -> None:
+    for late_s in (0.1, 0.2, 0.3):
+        waits = waits_of(with_waits(0.05 + late_s, 0.05, 0.05 + late_s, 0.05 + late_s, ranks=4))
+        assert waits["waiting for the network"] == pytest.approx(0.05)
+        assert waits["waiting for the slowest rank"] == pytest.approx(0.75 * late_s)
+
+
+def test_what_a_part_of_the_ranks_waits_for_is_not_told() -> None:
+    assert waits_of(with_waits(0.3, 0.2, ranks=3)) == {
+        "waiting for gradients, not all ranks heard": pytest.approx(0.25)
+    }
+
+
+def test_a_lone_rank_waits_for_nobody() -> None:
+    assert waits_of(with_waits(0.1, ranks=1)) == {}
 
 
 def test_every_host_has_a_row_on_one_time_axis() -> None:
