@@ -86,7 +86,9 @@ CAPTIONS: Mapping[str, Caption] = {
     "network": Caption(
         title="Network of every host",
         meaning="Bytes a second that crossed the interfaces of each host. Sent and received are apart: a link "
-        "carries its full speed in each direction. `lo` is what ranks of one host send each other: it is "
+        "carries its full speed in each direction. Beside the host's name is what its link delivers, measured before "
+        "training or the highest that was seen, and the nominal speed of the interface, which proves nothing. "
+        "`lo` is what ranks of one host send each other: it is "
         "shown where all of them are on one, or where nothing else carried anything.",
         missing="No network interface was sampled.",
         section="network",

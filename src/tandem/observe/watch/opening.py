@@ -40,13 +40,8 @@ def open_run(folder: Path) -> tuple[WatchState, dict[Path, int]]:
         offsets[path], lines = _read_end(path)
         if path.name.startswith("samples-"):
             lines = _last_samples(path, lines[-HELD_SAMPLES:])
-        passed = sum(_STEP in line for line in lines) - STEPS
-        for line in lines:
-            is_step = _STEP in line
-            passed -= is_step
-            if not is_step or passed < 0:
-                for record in _records([line]):
-                    state.apply(record)
+        for record in _records(_without_old_steps(lines)):
+            state.apply(record)
     return state, offsets
 
 
@@ -54,6 +49,12 @@ def _last_samples(path: Path, lines: list[bytes]) -> list[bytes]:
     """Those that one description of the host holds for, which comes first."""
     starts = [number for number, line in enumerate(lines) if _DESCRIBED in line]
     return lines[starts[-1] :] if starts else [*_find_last(path, _DESCRIBED), *lines]
+
+
+def _without_old_steps(lines: list[bytes]) -> list[bytes]:
+    steps = [number for number, line in enumerate(lines) if _STEP in line]
+    passed = set(steps[:-STEPS])
+    return [line for number, line in enumerate(lines) if number not in passed]
 
 
 def _records(lines: list[bytes]) -> Iterator[Record]:

@@ -75,6 +75,7 @@ class Screen:
             width=width,
             now_ns=self.now_ns,
             ascii_only=ascii_only,
+            delivered=state.delivered,
         )
         phases = state.anatomy.shares(state.recent, state.started)
         plan = _plan(state, hosts, rows=self.rows, width=width, has_phases=bool(phases))

@@ -5,6 +5,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tandem.observe.delivered import Delivered, delivered
 from tandem.observe.watch.anatomy import Anatomy
 from tandem.observe.watch.curve import StepCurve
 from tandem.observe.watch.hosts import WatchedHost
@@ -16,7 +17,9 @@ from tandem.runlog.event import (
     EvaluationStarted,
     Event,
     HostDescribed,
+    HostExamined,
     HostSampled,
+    LinkMeasured,
     LossMeasured,
     RoundStarted,
     RunFinished,
@@ -126,6 +129,10 @@ class WatchState:
     troubles: Troubles = field(default_factory=Troubles)
     hosts: dict[str, WatchedHost] = field(default_factory=dict)
     """Those that are sampled, by name."""
+    links: dict[tuple[str, str], LinkMeasured] = field(default_factory=dict)
+    """As measured last, by sender and receiver."""
+    examined: dict[str, HostExamined] = field(default_factory=dict)
+    """Hosts as they were looked at before training, by name."""
     _has_begun: bool = False
     """Whether rank 0 has been started before."""
     _kept_s: dict[int, float] = field(default_factory=lambda: {0: 0.0})
@@ -154,6 +161,17 @@ class WatchState:
         """The evaluation that is the best so far."""
         return next((each for each in reversed(self.evaluations) if getattr(each, f"is_best_{score}")), None)
 
+    def delivered(self, host: WatchedHost, interface: int) -> Delivered | None:
+        """What the link behind an interface of a host was seen to carry."""
+        return delivered(
+            host.name,
+            host.described.interfaces[interface],
+            links=self.links.values(),
+            examined=self.examined.values(),
+            highest_bytes_per_s=host.highest_bytes_per_s[interface] if host.highest_bytes_per_s else 0.0,
+            is_busiest=host.busiest == interface,
+        )
+
     def _apply(self, event: Event, *, is_rank: bool) -> None:
         match event:
             case RunStarted() | RunFinished():
@@ -171,6 +189,10 @@ class WatchState:
                     self._kept_s.pop(min(self._kept_s))
             case TrainingStarted():
                 self._take_start(event)
+            case LinkMeasured():
+                self.links[event.sender, event.receiver] = event
+            case HostExamined():
+                self.examined[event.host] = event
             case _:
                 self._take_life(event)
 

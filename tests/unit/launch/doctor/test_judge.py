@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.unit.launch.doctor.findings import DISK, GPU, MACHINE, NIC, examination, host
+from tests.unit.launch.doctor.findings import DISK, GPU, MACHINE, NIC, examination, host, link
 
 from tandem.launch.doctor.facts import Clock, HostFacts
 from tandem.launch.doctor.judge import judge
@@ -94,6 +94,15 @@ def test_a_disk_with_too_little_room_for_checkpoints_is_told_of(checkpoints: flo
 def test_a_disk_that_writes_slowly_is_poor() -> None:
     (line,) = bad(host(disk=replace(DISK, write_bytes_per_s=1e6)))
     assert (line.what, line.verdict) == ("disk speed", "poor")
+
+
+def test_what_a_card_claims_stands_beside_what_its_links_deliver() -> None:
+    hosts = [host("a", nic=replace(NIC, bits_per_s=10**10)), host("b", nic=replace(NIC, bits_per_s=0))]
+    links = [link("a", "b", bytes_per_s=25e6), link("b", "a", bytes_per_s=30e6)]
+    a, b = (line.value for line in judge(examination(hosts, links)) if line.what == "network")
+    assert ", delivers 200 Mb/s, nominal 10 Gb/s, packets of" in a
+    assert ", delivers 200 Mb/s, packets of" in b
+    assert "delivers" not in next(line.value for line in judge(examination(hosts)) if line.what == "network")
 
 
 def test_a_longest_packet_of_another_length_is_poor() -> None:

@@ -221,7 +221,8 @@ def test_every_host_has_a_row_on_one_time_axis() -> None:
     for name in ("gpus", "network", "cpu"):
         figure = drawn(name)
         assert {trace["yaxis"] for trace in figure["data"]} == {"y", "y2", "y99"}
-        assert [note["text"] for note in figure["layout"]["annotations"]] == ["<b>alpha</b>", "<b>beta</b>"]
+        notes = [note["text"].partition(" ")[0] for note in figure["layout"]["annotations"]]
+        assert notes == ["<b>alpha</b>", "<b>beta</b>"]
         assert figure["layout"]["xaxis"]["range"][0] == 0
 
 
@@ -264,6 +265,32 @@ def test_hosts_that_are_not_shown_are_counted() -> None:
 def test_evaluations_checkpoints_and_restarts_are_marked() -> None:
     marks = {trace["name"]: len(trace["x"]) for trace in drawn("network")["data"] if trace["yaxis"] == "y99"}
     assert marks == {"evaluation": 6, "checkpoint": 3, "restart": 2}
+
+
+@pytest.mark.parametrize("nominal", [0, 10**9, 10**10])
+def test_a_slow_link_behind_a_fast_card_is_drawn_against_what_it_delivers(nominal: int) -> None:
+    rates = np.array([[0.0], [24e6]], np.float32) * np.ones(50, np.float32)
+    samples = build_samples(50, bits_per_s=(0, nominal), sent_bytes_per_s=rates, received_bytes_per_s=rates)
+    links = tuple(replace(link, bytes_per_s=25e6) for link in RUN.links)
+    ranks = build_ranks(build_steps(), hosts=("alpha", "beta"))
+    figure = drawn("network", build_series(samples={"alpha": samples}, links=links, ranks=ranks))
+    heights = {trace["name"]: max(trace["y"]) for trace in figure["data"]}
+    assert heights == {
+        "eth0 sent": pytest.approx(24),
+        "eth0 received": pytest.approx(24),
+        "eth0: link, as measured before": 25,
+    }
+    claim = f", nominal {nominal // 10**9} Gb/s" if nominal else ""
+    assert figure["layout"]["annotations"][0]["text"] == f"<b>alpha</b> eth0: measured 200 Mb/s{claim}"
+
+
+def test_a_link_that_was_not_measured_has_the_highest_rate_that_was_seen_beside_its_nominal_one() -> None:
+    rates = np.array([[0.0], [24e6]], np.float32) * np.ones(50, np.float32)
+    samples = build_samples(50, sent_bytes_per_s=rates, received_bytes_per_s=rates)
+    figure = drawn("network", build_series(samples={"alpha": samples}))
+    assert max(max(trace["y"]) for trace in figure["data"]) == pytest.approx(24)
+    note = figure["layout"]["annotations"][0]["text"]
+    assert note == "<b>alpha</b> eth0: highest seen 192 Mb/s, nominal 1 Gb/s"
 
 
 def test_a_quiet_interface_is_left_out_and_the_inner_one_too() -> None:

@@ -39,7 +39,8 @@ function gpuLine(gpus) {
 
 function nicLine(nic) {
   const sent = known(nic.sent_bytes_per_s, (bytes) => `sent ${rate(bytes)}`);
-  return [nic.name, ...sent, ...known(nic.received_bytes_per_s, (bytes) => `received ${rate(bytes)}`)].join(" · ");
+  const received = known(nic.received_bytes_per_s, (bytes) => `received ${rate(bytes)}`);
+  return [nic.name, ...sent, ...received, ...(nic.link ? [`link: ${nic.link}`] : [])].join(" · ");
 }
 
 function busiest(nics) {
