@@ -14,6 +14,7 @@ from rich.text import Text
 from tandem.observe.numbers import duration
 from tandem.observe.visible import visible
 from tandem.observe.watch.chart import draw_chart, draw_spark
+from tandem.observe.watch.columns import shortened
 from tandem.observe.watch.host_rows import HostRows
 from tandem.observe.watch.life import Life, is_quiet, life_of
 from tandem.observe.watch.progress import (
@@ -86,7 +87,7 @@ class Screen:
             _figures(state, width=width),
         ]
         newest = list(state.troubles)[::-1][: plan["troubles"]]
-        parts += [_trouble(each, self.now_ns) for each in newest]
+        parts += [_trouble(each, self.now_ns, width=width) for each in newest]
         if plan["chart"]:
             parts += ["", *_chart(state, plan["chart"], width=width, ascii_only=ascii_only)]
         parts += _trends(state, plan["trends"], width=width, ascii_only=ascii_only)
@@ -149,7 +150,8 @@ def _plan(state: WatchState, hosts: HostRows, *, rows: int, width: int, has_phas
 
 def _title(state: WatchState, life: Life, now_ns: int, *, width: int) -> RenderableType:
     style = "bold red" if is_quiet(life) else STATUS_STYLES.get(state.doing, "")
-    doing = Text(visible(status(state, life=life, now_ns=now_ns)), style)
+    told = visible(status(state, life=life, now_ns=now_ns))
+    doing = Text(shortened(told, width - min(width // 3, cell_len(state.run) + 3)), style)
     name = Text(visible(state.run or state.recipe or "run"), "bold")
     if state.recipe not in ("", name.plain):
         name.append(visible(f" ({state.recipe})"), "not bold")
@@ -236,10 +238,10 @@ def _results(state: WatchState, plan: Counter[str], *, width: int) -> Renderable
     return grid
 
 
-def _trouble(trouble: Trouble, now_ns: int) -> Table:
+def _trouble(trouble: Trouble, now_ns: int, *, width: int) -> Table:
     grid = Table.grid(expand=True, padding=(0, 2, 0, 0), pad_edge=False)
     grid.add_column(no_wrap=True, overflow="ellipsis", ratio=1, style="yellow")
     grid.add_column(no_wrap=True, style="dim")
     age = duration(max(0.0, (now_ns - trouble.time_ns) / NANO))
-    grid.add_row(Text(visible(f"! {trouble}")), f"{age} ago")
+    grid.add_row(Text(shortened(visible(f"! {trouble}"), width - len(age) - 6)), f"{age} ago")
     return grid
