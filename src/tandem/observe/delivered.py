@@ -44,8 +44,10 @@ def delivered(
     """By the host's slowest link as it was measured, or by the highest rate that its samples saw; None before any.
 
     Where links are named by addresses, the slowest of all stands for each; where nobody says which interface they pass,
-    it is the busiest.
+    it is the busiest. Behind the loopback there is no link.
     """
+    if interface == LOOPBACK:
+        return None
     known = [link for link in links if math.isfinite(link.bytes_per_s) and link.bytes_per_s > 0]
     own = [link.bytes_per_s for link in known if host in (link.sender, link.receiver)]
     rates = own or [link.bytes_per_s for link in known]

@@ -50,6 +50,8 @@ def link_rate(bytes_per_s: float) -> str:
     bits = bytes_per_s * 8
     if not isfinite(bits):
         return "–"
+    if 0 < bits < 0.5e6:
+        return "< 1 Mb/s"
     return f"{bits / 1e9:.3g} Gb/s" if bits >= 0.9995e9 else f"{bits / 1e6:.0f} Mb/s"
 
 

@@ -81,6 +81,10 @@ def test_the_nominal_speed_changes_nothing_of_what_is_delivered(nominal: int) ->
     assert delivered_by(series, "alpha", 0) is None
 
 
+def test_behind_the_loopback_there_is_no_link() -> None:
+    assert rate_of("alpha", "lo", link("alpha", "beta", SLOW), highest=5e9) is None
+
+
 def test_what_is_not_known_is_not_said() -> None:
     assert speeds_text(None, nominal_bits_per_s=0) == ""
     assert speeds_text(None, nominal_bits_per_s=10**9) == "nominal 1 Gb/s"
