@@ -1,11 +1,13 @@
 """New code opens no door: what listens, and how Python is started, is in a few modules that are known."""
 
 import ast
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
 
 import pytest
+from tests.architecture.origins import imported, origins, used
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "tandem"
 
@@ -32,43 +34,101 @@ PYTHON_NAMED = {
 }
 """Modules that may name the Python that runs them, other than with -P right behind it."""
 
-_LISTENING_CALLS = {
+ENDLESS_NAMES = {
+    "observe/sinks/tool.py": "one of the tools of a table",
+    "export/huggingface_engine.py": "libraries of a list, to say which is missing",
+}
+"""Modules that import by a computed name, and what names those are."""
+
+PROCESSES = {
+    "lab/enter.py": "the first process of a host, forked before anything is imported",
+    "lab/inside.py": "the user's own command in a host, with the user's own environment",
+    "cli/lab.py": "the user's own command in a host, with the user's own environment",
+    "launch/doctor/machine.py": "reads the version of torch from the file of the torch that is installed",
+}
+"""Modules that start something otherwise than by subprocess, and what."""
+
+_LISTENING_NAMES = {
+    "BaseManager",
     "HTTPServer",
+    "SyncManager",
     "TCPServer",
     "TCPStore",
     "ThreadingHTTPServer",
     "ThreadingTCPServer",
     "UDPServer",
     "UnixStreamServer",
+    "bind",
+    "create_datagram_endpoint",
     "create_server",
     "create_unix_server",
     "init_process_group",
+    "init_rpc",
+    "listen",
     "make_server",
+    "run_simple",
     "start_server",
     "start_unix_server",
 }
-_LISTENING_METHODS = {"bind", "listen"}
-_LISTENING_IMPORTS = {"http.server", "socketserver", "uvicorn", "wsgiref", "xmlrpc"}
+_LISTENING_WHOLE_NAMES = {"multiprocessing.Manager", "multiprocessing.connection.Listener"}
+_LISTENING_IMPORTS = {
+    *("aiohttp.web", "flask", "grpc", "gunicorn", "http.server", "hypercorn", "multiprocessing.managers"),
+    *("socketserver", "torch.distributed.elastic", "torch.distributed.launch", "torch.distributed.launcher"),
+    *(
+        "torch.distributed.rpc",
+        "torch.distributed.run",
+        "tornado",
+        "uvicorn",
+        "werkzeug",
+        "wsgiref",
+        "xmlrpc",
+    ),
+    "zmq",
+}
 _CHILDREN = {"ProcessPoolExecutor", "get_context", "forkserver", "set_start_method"}
+_WHOLE_CHILDREN = {"multiprocessing.Process", "multiprocessing.Pool"}
+_STARTS = re.compile(
+    r"os\.(exec|spawn|posix_spawn|system|popen|fork)\w*|(pty|runpy)\.\w+|asyncio\.create_subprocess_\w+"
+    r"|subprocess\.get\w*output"
+)
+_PYTHON = re.compile(r"(.*/)?(python|pypy)[\d.]*")
+_PYTHON_LINE = re.compile(r"\bpython[\d.]*(\s+-\w+)*\s+-\w*[mc]\b")
 
 Finder = Callable[[ast.Module], Iterator[str]]
 
 
 def find_listeners(tree: ast.Module) -> Iterator[str]:
-    """Calls and imports that open a port or a socket to others."""
+    """Names and imports of what opens a port or a socket to others."""
+    for line, name in used(tree):
+        owner, _, last = name.rpartition(".")
+        # Functions of our own may have such a name: what they use is looked at where they are.
+        is_foreign = (owner or last not in {"bind", "listen"}) and not name.startswith("tandem.")
+        if (is_foreign and last in _LISTENING_NAMES) or name in _LISTENING_WHOLE_NAMES:
+            yield f"line {line}: {name}"
+    for module in imported(tree):
+        is_listener = module in _LISTENING_WHOLE_NAMES or module.rpartition(".")[2] in _LISTENING_NAMES
+        if is_listener and not module.startswith("tandem."):
+            yield f"imports {module}"
+        if any(module == each or module.startswith(f"{each}.") for each in _LISTENING_IMPORTS):
+            yield f"imports {module}"
+
+
+def find_endless_imports(tree: ast.Module) -> Iterator[str]:
+    """Imports of what is known only when they are made."""
+    yield from ("imports by a computed name" for module in imported(tree) if not module)
+
+
+def find_processes(tree: ast.Module) -> Iterator[str]:
+    """Processes and programs that are started without an argument list for `subprocess`."""
+    yield from (f"line {line}: {name}" for line, name in used(tree) if _STARTS.fullmatch(name))
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            name = _name(node.func)
-            is_method = isinstance(node.func, ast.Attribute)
-            if name in _LISTENING_CALLS or (is_method and name in _LISTENING_METHODS):
-                yield f"line {node.lineno}: {name}"
-        for module in _imported(node):
-            if any(module == each or module.startswith(f"{each}.") for each in _LISTENING_IMPORTS):
-                yield f"imports {module}"
+        if isinstance(node, ast.keyword) and node.arg == "shell":
+            yield f"line {node.lineno}: shell"
 
 
 def find_unsafe_python(tree: ast.Module) -> Iterator[str]:
     """Commands that run Python without -P: it would import from the working folder."""
+    names = origins(tree)
     for node in ast.walk(tree):
         if not isinstance(node, ast.List | ast.Tuple):
             continue
@@ -77,45 +137,50 @@ def find_unsafe_python(tree: ast.Module) -> Iterator[str]:
         if "-m" in flags[1:] and flags[flags.index("-m") - 1] != "-P":
             yield f"line {node.lineno}: -m without -P before it"
         for word, following in zip_longest(words, flags[1:]):
-            if _is_own_python(word) and following != "-P":
-                yield f"line {node.lineno}: sys.executable without -P behind it"
+            if (_is_own_python(word, names) or _is_python(word)) and following != "-P":
+                yield f"line {node.lineno}: Python without -P behind it"
+    for node in ast.walk(tree):
+        text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+        # Tandem itself leaves the working folder first thing, and tells so in its help.
+        if _PYTHON_LINE.match(text) and " -P" not in text and not text.startswith("python -m tandem"):
+            yield f"line {getattr(node, 'lineno', 0)}: a line that runs Python without -P"
 
 
 def find_named_python(tree: ast.Module) -> Iterator[str]:
     """The name of the running Python elsewhere than in a command that is written out."""
+    names = origins(tree)
     in_commands = {
         word for node in ast.walk(tree) if isinstance(node, ast.List | ast.Tuple) for word in node.elts
     }
     for node in ast.walk(tree):
-        if _is_own_python(node) and node not in in_commands:
+        if _is_own_python(node, names) and node not in in_commands:
             yield f"line {getattr(node, 'lineno', 0)}: sys.executable"
 
 
 def find_unsafe_children(tree: ast.Module) -> Iterator[str]:
     """Children of multiprocessing in a module that does not keep them out of the working folder."""
-    names = {_name(node) for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute)}
-    if (used := names & _CHILDREN) and "SafeChildren" not in names:
-        yield f"{', '.join(sorted(used))} without SafeChildren"
-    for node in ast.walk(tree):
-        for module in _imported(node):
-            if module.startswith("torch.multiprocessing"):
-                yield f"imports {module}"
+    names = {name for _, name in used(tree)}
+    children = {name for name in names if name.rpartition(".")[2] in _CHILDREN} | (names & _WHOLE_CHILDREN)
+    if children and "tandem.process.SafeChildren" not in names:
+        yield f"{', '.join(sorted(children))} without SafeChildren"
+    for module in imported(tree):
+        if module.startswith(("torch.multiprocessing", "joblib")):
+            yield f"imports {module}"
 
 
-def _name(node: ast.AST) -> str:
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+def _is_own_python(node: ast.AST, names: Mapping[str, str]) -> bool:
+    if not isinstance(node, ast.Attribute | ast.Name) or not isinstance(node.ctx, ast.Load):
+        return False
+    name = ast.unparse(node)
+    root, _, rest = name.partition(".")
+    whole = f"{names.get(root, root)}.{rest}".rstrip(".")
+    return whole in {"sys.executable", "sys._base_executable"}
 
 
-def _imported(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    if isinstance(node, ast.ImportFrom) and node.module:
-        return [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return []
-
-
-def _is_own_python(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.executable"
+def _is_python(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(_PYTHON.fullmatch(node.value))
+    )
 
 
 def found(find: Finder) -> dict[str, list[str]]:
@@ -131,6 +196,14 @@ def test_nothing_listens_but_what_is_known_to() -> None:
     listening = found(find_listeners)
     assert {module: places for module, places in listening.items() if module not in LISTENERS} == {}
     assert LISTENERS.keys() - listening.keys() == set(), "no longer listens: take it off the list"
+
+
+def test_names_are_computed_for_few_imports() -> None:
+    assert found(find_endless_imports).keys() == ENDLESS_NAMES.keys()
+
+
+def test_processes_are_started_by_argument_lists() -> None:
+    assert found(find_processes).keys() == PROCESSES.keys()
 
 
 def test_no_python_is_started_that_imports_from_the_working_folder() -> None:
@@ -157,15 +230,44 @@ def test_no_child_of_multiprocessing_imports_from_the_working_folder() -> None:
         (find_listeners, "import http.server"),
         (find_listeners, "from http import server"),
         (find_listeners, "from uvicorn import Server"),
+        (find_listeners, "from socket import create_server as c\nc(('', 1))"),
+        (find_listeners, "import socket as s\nopen_port = s.create_server\nopen_port(('', 1))"),
+        (find_listeners, "functools.partial(socket.create_server, ('', 1))"),
+        (find_listeners, "getattr(s, 'bind')(('', 0))"),
+        (find_listeners, "from asyncio import start_server as serve"),
+        (find_listeners, "loop.create_datagram_endpoint(f)"),
+        (find_listeners, "import uvicorn as u\nu.run(app)"),
+        (find_listeners, "import_module('http.server')"),
+        (find_listeners, "from importlib import import_module as load\nload('socketserver')"),
+        (find_listeners, "__import__('uvicorn')"),
+        (find_listeners, "from multiprocessing.connection import Listener"),
+        (find_listeners, "import multiprocessing as mp\nmp.Manager()"),
+        (find_listeners, "from torch.distributed import TCPStore as Values\nValues('h', 1)"),
+        (find_listeners, "from torch.distributed.launcher import elastic_launch"),
+        (find_endless_imports, "importlib.import_module(name)"),
+        (find_processes, "os.execvp(command[0], command)"),
+        (find_processes, "from os import system as call\ncall('x')"),
+        (find_processes, "os.posix_spawn(p, a, e)"),
+        (find_processes, "await asyncio.create_subprocess_exec('x')"),
+        (find_processes, "from subprocess import Popen as P\nP('x', shell=True)"),
+        (find_processes, "runpy.run_module('x')"),
         (find_unsafe_python, "run([sys.executable, '-m', 'x'])"),
+        (find_unsafe_python, "from subprocess import Popen as P\nP(['python3', 'x.py'])"),
+        (find_unsafe_python, "from sys import executable as e\nrun([e, 'x'])"),
+        (find_unsafe_python, "run(['/usr/bin/python3.12', '-c', 'x'])"),
+        (find_unsafe_python, "run('python -u -m x'.split())"),
         (find_unsafe_python, "run([sys.executable, '-c', 'x'])"),
         (find_unsafe_python, "run([sys.executable])"),
         (find_unsafe_python, "run(['python', '-m', 'x'])"),
         (find_unsafe_python, "run((python, '-u', '-m', 'x'))"),
         (find_named_python, "run(sys.executable + ' -m x', shell=True)"),
         (find_named_python, "python = sys.executable"),
+        (find_named_python, "from sys import executable\npython = executable"),
         (find_unsafe_children, "multiprocessing.get_context('spawn')"),
         (find_unsafe_children, "with ProcessPoolExecutor() as pool: pass"),
+        (find_unsafe_children, "import multiprocessing as mp\nmp.Process(target=f).start()"),
+        (find_unsafe_children, "from multiprocessing import get_context as context\ncontext('spawn')"),
+        (find_unsafe_children, "from concurrent.futures import ProcessPoolExecutor as Pool\nPool()"),
         (find_unsafe_children, "import torch.multiprocessing as mp"),
         (find_unsafe_children, "from torch import multiprocessing"),
     ],
@@ -185,5 +287,5 @@ def test_a_new_door_would_be_found(find: Finder, code: str) -> None:
 )
 def test_what_is_safe_is_left_alone(code: str) -> None:
     tree = ast.parse(code)
-    finders = (find_listeners, find_unsafe_python, find_named_python, find_unsafe_children)
+    finders = (find_listeners, find_processes, find_unsafe_python, find_named_python, find_unsafe_children)
     assert not [place for find in finders for place in find(tree)]

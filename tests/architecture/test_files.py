@@ -1,10 +1,11 @@
 """Ways in for strangers are few, and all of them known."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from tests.architecture.origins import origins, used
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "tandem"
 READING = (
@@ -44,6 +45,19 @@ ALLOWED = {
 }
 """Where a file is opened for reading otherwise than by tandem.files, and why it may be."""
 OPENERS = {"open", "read_text", "read_bytes"}
+RUNNING = {
+    *(
+        "pickle.load",
+        "pickle.loads",
+        "pickle.Unpickler",
+        "torch.load",
+        "joblib.load",
+        "dill.load",
+        "dill.loads",
+    ),
+    *("marshal.load", "marshal.loads", "shelve.open", "eval", "exec", "builtins.eval", "builtins.exec"),
+}
+"""What makes code of data."""
 WHOLE_NAMES = {"os.open", "lzma.open", "gzip.open", "bz2.open", "self._file.open"}
 
 
@@ -51,16 +65,20 @@ def named(path: Path) -> str:
     return path.relative_to(SOURCE).as_posix()
 
 
-def calls(path: Path) -> Iterator[ast.Call]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+def openers(tree: ast.AST) -> Iterator[str]:
+    """How the calls of a module open files for reading, whatever it calls what they use."""
+    names = origins(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and (how := opener(node, names)):
+            yield how
 
 
-def opener(call: ast.Call) -> str:
+def opener(call: ast.Call, names: Mapping[str, str]) -> str:
     """How a call opens a file for reading; empty where it does not."""
-    function = ast.unparse(call.func)
+    root, dot, rest = ast.unparse(call.func).partition(".")
+    function = names.get(root, root) + dot + rest
     last = function.rpartition(".")[2]
-    if last not in OPENERS:
+    if last not in OPENERS or function.startswith("tandem."):
         return ""
     mode = next(
         (each.value for each in call.args if isinstance(each, ast.Constant) and isinstance(each.value, str)),
@@ -71,40 +89,91 @@ def opener(call: ast.Call) -> str:
     return function if function in WHOLE_NAMES else last
 
 
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 @pytest.mark.parametrize("path", MODULES, ids=named)
 def test_files_of_strangers_are_opened_by_one_module(path: Path) -> None:
-    found = {(named(path), how) for call in calls(path) if (how := opener(call))}
+    found = {(named(path), how) for how in openers(tree_of(path))}
     assert not found - ALLOWED.keys(), "open it with tandem.files, or say here why not"
 
 
 def test_no_exception_outlives_its_reason() -> None:
-    found = {(named(path), how) for path in MODULES for call in calls(path) if (how := opener(call))}
+    found = {(named(path), how) for path in MODULES for how in openers(tree_of(path))}
     assert found == ALLOWED.keys()
+
+
+def yaml_loaders(tree: ast.AST) -> set[str]:
+    """What a module uses of those that parse YAML."""
+    return {name for _, name in used(tree) if name.startswith("yaml.") and "load" in name.lower()}
+
+
+def unpicklers(tree: ast.AST) -> set[str]:
+    """What a module uses of those that run what they read."""
+    return {name for _, name in used(tree)} & RUNNING
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=named)
 def test_no_yaml_is_parsed_without_limits(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    loaders = {
-        ast.unparse(node)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "yaml"
-        if "load" in node.attr.lower()
-    }
     # The base loader makes nothing of values: their number and kinds are looked at before they become any.
-    assert loaders <= ({"yaml.BaseLoader"} if named(path) == "config/document.py" else set())
+    allowed = {"yaml.BaseLoader"} if named(path) == "config/document.py" else set()
+    assert {name for name in yaml_loaders(tree_of(path)) if name not in allowed} == set()
 
 
 @pytest.mark.parametrize("path", MODULES, ids=named)
 def test_json_of_files_is_parsed_with_limits(path: Path) -> None:
-    loads = [
-        ast.unparse(call) for call in calls(path) if ast.unparse(call.func) in {"json.load", "json.loads"}
-    ]
+    loads = {name for _, name in used(tree_of(path))} & {"json.load", "json.loads"}
     # A request's body is bounded before it is parsed, and its depth is an error of its own there.
     assert not loads or named(path) == "serve/body.py"
 
 
-def test_nothing_is_unpickled() -> None:
-    for path in SOURCE.rglob("*.py"):
-        functions = {ast.unparse(call.func) for call in calls(path)}
-        assert not functions & {"pickle.load", "pickle.loads", "torch.load", "eval", "exec"}, path
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=named)
+def test_nothing_is_unpickled(path: Path) -> None:
+    assert unpicklers(tree_of(path)) == set()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "open(path)",
+        "open(path, 'r+')",
+        "Path(path).open()",
+        "path.read_text()",
+        "from os import open as o\no(path, 0)",
+        "import gzip as g\ng.open(path)",
+        "from io import open as o\no(path)",
+    ],
+)
+def test_a_file_that_is_opened_would_be_found(code: str) -> None:
+    assert list(openers(ast.parse(code)))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import yaml as y\ny.load(text)",
+        "from yaml import safe_load as read\nread(text)",
+        "import yaml\nread = yaml.full_load",
+        "import yaml\ngetattr(yaml, 'load')(text)",
+        "from yaml import CSafeLoader",
+    ],
+)
+def test_a_parser_of_yaml_would_be_found(code: str) -> None:
+    assert yaml_loaders(ast.parse(code))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import pickle as p\np.loads(data)",
+        "from torch import load\nload(path)",
+        "from pickle import Unpickler as U",
+        "import builtins\nbuiltins.eval(text)",
+        "exec(text)",
+        "import marshal\nmarshal.loads(data)",
+        "import shelve\nshelve.open(path)",
+    ],
+)
+def test_what_runs_what_it_reads_would_be_found(code: str) -> None:
+    assert unpicklers(ast.parse(code))

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from tandem.parallel.meeting import STORE
+from tandem.parallel.key_values import STORE
 from tandem.parallel.world import World, open_world
 
 __all__ = ["run_ranks"]

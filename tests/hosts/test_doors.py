@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from benchmarks.faulting import training, weights
 from benchmarks.killing import write_recipe
+from tests.listening import listeners, outside, without_launchers
 from tests.strangers import NOBODY, intruding
 
 from tandem.lab import Lab
@@ -41,24 +42,24 @@ def undisturbed(lab: Lab, folder: Path) -> str:
     return weights(lab, "undisturbed")
 
 
+def namespace(lab: Lab, host: str) -> str:
+    return read_state(lab.folder).host(host).namespace
+
+
 def inside(lab: Lab, host: str) -> list[str]:
-    return ["ip", "netns", "exec", read_state(lab.folder).host(host).namespace]
+    return ["ip", "netns", "exec", namespace(lab, host)]
 
 
-def listeners(lab: Lab, host: str) -> set[str]:
+def reachable(lab: Lab, host: str) -> set[str]:
     """Addresses beyond loopback with their ports, without ssh's."""
-    code = "from tandem.launch.doctor.listening import describe_listeners as d; print('\\n'.join(d()))"
-    done = subprocess.run(
-        [*inside(lab, host), sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
-    )
-    return {place for place in done.stdout.split() if not place.endswith(":22")}
+    return outside(without_launchers(listeners(namespace(lab, host))))
 
 
 def test_each_host_of_a_run_listens_at_one_place_and_at_none_before_and_after(lab: Lab, folder: Path) -> None:
-    assert [listeners(lab, host) for host in lab.hosts] == [set()] * 3
+    assert [reachable(lab, host) for host in lab.hosts] == [set()] * 3
     with training(lab, folder, "seen", ["train.max_steps=100000", *PATIENCE], hosts=2) as run:
         run.wait_for(lambda: run.last_step() >= AT_STEP, "the first steps")
-        places = [listeners(lab, host) for host in lab.hosts]
+        places = [reachable(lab, host) for host in lab.hosts]
         (started,) = [each.event for each in run.records if isinstance(each.event, RoundStarted)]
         run.process.terminate()
         run.end()
@@ -66,14 +67,14 @@ def test_each_host_of_a_run_listens_at_one_place_and_at_none_before_and_after(la
     assert [len(each) for each in places] == [1, 1, 0]
     for host, (place,) in zip(("h1", "h2"), places[:2], strict=True):
         assert place.startswith(f"{lab.address(host)}:")
-    assert [listeners(lab, host) for host in lab.hosts] == [set()] * 3
+    assert [reachable(lab, host) for host in lab.hosts] == [set()] * 3
 
 
 def test_with_a_port_it_is_that_port(lab: Lab, folder: Path) -> None:
     words = ["train.max_steps=100000", "--port", "29411", *PATIENCE]
     with training(lab, folder, "port", words, hosts=2) as run:
         run.wait_for(lambda: run.last_step() >= 2, "the first steps")
-        places = [listeners(lab, host) for host in ("h1", "h2")]
+        places = [reachable(lab, host) for host in ("h1", "h2")]
         run.process.terminate()
         run.end()
     assert places == [{f"{lab.address(host)}:29411"} for host in ("h1", "h2")]
@@ -82,10 +83,7 @@ def test_with_a_port_it_is_that_port(lab: Lab, folder: Path) -> None:
 def test_strangers_on_the_network_and_on_a_host_change_no_bit_and_stop_nothing(
     lab: Lab, folder: Path, undisturbed: str, tmp_path: Path
 ) -> None:
-    targets = [
-        f"{lab.address(host)}/{processes_in(read_state(lab.folder).host(host).namespace)[0].pid}"
-        for host in ("h1", "h2")
-    ]
+    targets = [f"{lab.address(host)}/{processes_in(namespace(lab, host))[0].pid}" for host in ("h1", "h2")]
     far, near = tmp_path / "far", tmp_path / "near"
     with ExitStack() as strangers:
         strangers.enter_context(intruding(far, user=0, targets=targets, prefix=inside(lab, "h3")))
@@ -101,7 +99,7 @@ def test_strangers_on_the_network_and_on_a_host_change_no_bit_and_stop_nothing(
 def test_who_has_no_key_of_the_start_gets_no_word_out_of_the_mesh(lab: Lab, folder: Path) -> None:
     with training(lab, folder, "keyless", ["train.max_steps=100000", *PATIENCE], hosts=2) as run:
         run.wait_for(lambda: run.last_step() >= 2, "the first steps")
-        (place,) = listeners(lab, "h1")
+        (place,) = reachable(lab, "h1")
         address, port = place.split(":")
         code = KEYLESS.format(address=address, port=port)
         done = subprocess.run(

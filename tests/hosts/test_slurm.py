@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from tests.listening import listeners, outside, without_launchers
 
 from tandem.lab import Lab
+from tandem.lab.state import read_state
 from tandem.runlog.event import Event, StepFinished, StopAsked, TrainingFinished, TrainingStarted
 from tandem.runlog.reader import read_records
 
@@ -134,6 +136,10 @@ def test_a_submitted_run_trains_on_two_nodes_saves_when_warned_and_goes_on_to_it
         return [fact for fact in facts if isinstance(fact, kind)]
 
     cluster.until(lambda: bool(seen(StepFinished)))
+    for host in cluster.lab.hosts:
+        # The mesh, whose keys were exchanged in the run's folder, and nothing else.
+        reachable = outside(without_launchers(listeners(read_state(cluster.lab.folder).host(host).namespace)))
+        assert [place.rpartition(":")[0] for place in reachable] == [cluster.lab.address(host)]
     # A lost rank ends its step, and the next one goes on.
     cluster.run("scancel", "--signal=KILL", f"{job}.0")
     cluster.until(lambda: len(seen(TrainingStarted)) == 2)
@@ -153,3 +159,4 @@ def test_a_submitted_run_trains_on_two_nodes_saves_when_warned_and_goes_on_to_it
     assert {event.ranks for event in seen(TrainingStarted)} == {2}
     assert seen(TrainingFinished)[-1].step == last
     assert (run / "checkpoints" / f"step-{last:08d}").is_dir()
+    assert "warning" not in output.read_text()

@@ -37,6 +37,15 @@ def test_the_page_on_training_shows_every_command_of_training() -> None:
     assert TORCHRUN
 
 
+def test_the_page_on_security_says_of_every_command_what_it_opens_reads_and_writes() -> None:
+    page = (DOCS / "security.md").read_text(encoding="utf-8")
+    section = page.split("## What each command opens")[1].split("\n## ")[0]
+    first_cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    named = {words.split()[0] for cell in first_cells for words in re.findall(r"`([^`]+)`", cell)}
+    groups = {group.name for group in app.registered_groups}
+    assert named == {command.name for command in app.registered_commands} | groups
+
+
 @pytest.mark.parametrize("command", sorted({words[0] for words in COMMANDS}))
 def test_every_option_shown_is_one_of_its_command(command: str) -> None:
     known = set(re.findall(r"--[a-z-]+", help_of(command)))

@@ -70,11 +70,44 @@ def test_training_with_workers_samplers_and_a_report_runs_no_stranger(hostile: P
         ["resume", "run"],
         ["config", "show", "micro.yaml"],
         ["launch", "slurm", "micro.yaml", "--dry-run"],
+        ["launch", "k8s", "micro.yaml", "--image", "i", "--claim", "c"],
+        ["data", "inspect", "micro.yaml"],
+        ["doctor"],
+        ["average", "run", "averaged"],
     ],
     ids=lambda words: " ".join(words[:2]),
 )
 def test_no_command_runs_a_stranger(hostile: Path, words: list[str]) -> None:
     tandem(hostile, *words)
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="a lab needs root on Linux")
+def test_a_lab_runs_no_stranger(hostile: Path) -> None:
+    try:
+        tandem(hostile, "lab", "up", "--folder", "labs", "--hosts", "1")
+        tandem(hostile, "lab", "exec", "--folder", "labs", "h1", "--", "true")
+    finally:
+        tandem(hostile, "lab", "down", "--folder", "labs")
+
+
+LONG = """
+from pathlib import Path
+from tandem.observe.series import fold
+if __name__ == "__main__":
+    fold._PLAIN_BYTES = 0  # as if the run were long
+    fold.read_series(Path("run"))
+"""
+
+
+def test_processes_that_read_a_long_log_run_no_stranger(hostile: Path, tmp_path: Path) -> None:
+    # Started as the command is, by the path of a file: -P would reach the children by itself.
+    (tmp_path / "program.py").write_text(LONG)
+    command = [sys.executable, str(tmp_path / "program.py")]
+    done = subprocess.run(
+        command, cwd=hostile, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert ran(hostile) == ""
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(

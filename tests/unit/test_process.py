@@ -12,6 +12,13 @@ from tandem.process import python_command
 # What the interpreter itself has loaded before it comes to look for a module: too late for anybody else's.
 MODULES = ("psutil", "yaml", "signal", "torch", "numpy", "json", "argparse", "orjson", "typer", "selectors")
 
+SOURCE = Path(__file__).parents[2] / "src"
+STARTED = sorted(
+    ".".join(file.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__main__")
+    for file in SOURCE.rglob("*.py")
+    if '__name__ == "__main__"' in file.read_text(encoding="utf-8")
+)
+
 SPAWNS = """
 import multiprocessing
 import os
@@ -58,9 +65,7 @@ def test_the_command_as_a_module_imports_nothing_from_the_working_folder(
     assert done.stdout.startswith("tandem "), done.stderr
 
 
-@pytest.mark.parametrize(
-    "module", ["tandem.cli.rank", "tandem.telemetry.sampler", "tandem.launch.far", "tandem.launch.receive"]
-)
+@pytest.mark.parametrize("module", STARTED)
 def test_no_module_that_is_run_imports_from_the_working_folder(hostile: Path, module: str) -> None:
     subprocess.run(
         [sys.executable, "-m", module, "--help"],

@@ -4,6 +4,7 @@
 
 import os
 from contextlib import ExitStack, redirect_stderr
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -44,6 +45,13 @@ Restarts = Annotated[
     int,
     typer.Option(min=0, help="How often lost workers are started again without a new checkpoint between."),
 ]
+KeyFolder = Annotated[
+    Path | None,
+    typer.Option(
+        help="Under torchrun, mpirun or srun: a folder of yours that all hosts share, mode 0700, where they exchange "
+        "the keys with which they encrypt."
+    ),
+]
 Plain = Annotated[bool, typer.Option("--plain", help="Lines instead of a display.")]
 
 
@@ -68,6 +76,7 @@ def train(
     nic: Nic = "",
     port: Port = 0,
     network: Network = "any",
+    key_folder: KeyFolder = None,
 ) -> None:
     """Prepare the text if need be and train; the same command goes on where a run was stopped.
 
@@ -79,10 +88,9 @@ def train(
     loaded = load_recipe(recipe, overrides or ()).recipe
     refuse_other_recipe(loaded, folder := run or Path("runs") / loaded.name)
     os.environ.update(rank_environment(os.environ))
-    if {"RANK", "WORLD_SIZE"} <= set(os.environ):
-        if hosts is not None:
-            raise TandemError("Another launcher (RANK is set) has chosen the hosts: leave --hosts out.")
-        _train_as_rank(loaded, folder, device=device, fit=fit, batch_tokens=batch_tokens, forward=forward)
+    if _is_rank(hosts, key_folder):
+        alone = _Alone(forward=forward, key_folder=key_folder, is_trusted=network == "trusted")
+        _train_as_rank(loaded, folder, alone, device=device, fit=fit, batch_tokens=batch_tokens)
         return
     elsewhere = HostsOptions(
         hosts=hosts or "",
@@ -109,26 +117,50 @@ def train(
     train_here(loaded, folder, how)
 
 
+def _is_rank(hosts: str | None, key_folder: Path | None) -> bool:
+    """Whether another launcher started this process as one of its ranks; refuses what does not go with that."""
+    if {"RANK", "WORLD_SIZE"} <= os.environ.keys():
+        if hosts is not None:
+            raise TandemError("Another launcher (RANK is set) has chosen the hosts: leave --hosts out.")
+        return True
+    if key_folder is not None:
+        raise TandemError("--key-folder is for ranks that torchrun, mpirun or srun started: leave it out.")
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Alone:
+    """What is asked of ranks that have another launcher, beside what to train with."""
+
+    forward: str
+    key_folder: Path | None
+    is_trusted: bool
+
+
 def _train_as_rank(
-    recipe: "Recipe", run: Path, *, device: str, fit: bool, batch_tokens: int | None, forward: str
+    recipe: "Recipe", run: Path, alone: _Alone, *, device: str, fit: bool, batch_tokens: int | None
 ) -> None:
     from tandem.launch.alone import unsupervised
     from tandem.launch.first import first_of_host
+    from tandem.launch.foreign_mesh import meeting, meeting_environment, warn_of_network
     from tandem.observe.visible import visible_lines
     from tandem.runlog.layout import RunLayout
     from tandem.runlog.writer import NullLog
     from tandem.train.assemble import Options, train_rank
 
     speaks = os.environ["RANK"] == "0"
-    with unsupervised(RunLayout(run).log, show=visible_lines):
+    with unsupervised(RunLayout(run).log, show=visible_lines), ExitStack() as lasting:
+        if speaks and (warning := warn_of_network(os.environ, alone.key_folder, is_trusted=alone.is_trusted)):
+            typer.echo(f"warning: {warning}", err=True)
         with first_of_host() as is_first, ExitStack() as stack:
             if not speaks:
                 stack.enter_context(redirect_stderr(StringIO()))
             if is_first:
                 make_ready(recipe, run, NullLog())
-        with ExitStack() as stack:
-            if speaks:
-                typer.echo(f"Training in {near(run)}; look at it with tandem watch {near(run)}.")
-                stack.enter_context(reporting(recipe, run))
-                stack.enter_context(forwarding(run, forward))
-            train_rank(run, recipe, Options(device=device, fit=fit, batch_tokens=batch_tokens))
+                lasting.enter_context(meeting(os.environ, alone.key_folder))
+        os.environ.update(meeting_environment(os.environ, alone.key_folder))
+        if speaks:
+            typer.echo(f"Training in {near(run)}; look at it with tandem watch {near(run)}.")
+            lasting.enter_context(reporting(recipe, run))
+            lasting.enter_context(forwarding(run, alone.forward))
+        train_rank(run, recipe, Options(device=device, fit=fit, batch_tokens=batch_tokens))

@@ -179,8 +179,10 @@ def _check_meeting_place(address: str, port: str, cure: str) -> None:
             f"give one that it has, as in {told}."
         )
     try:
-        with socket.create_server(("", int(port))):
-            pass
+        # Without listening: nobody is to connect yet.
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("", int(port)))
     except OSError as error:
         if error.errno != EADDRINUSE:
             raise

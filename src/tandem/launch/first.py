@@ -12,7 +12,7 @@ from tandem.errors import TandemError
 from tandem.launch.local_socket import is_own_peer, private_folder, short_name
 from tandem.lock import BusyError, holding
 
-__all__ = ["first_of_host"]
+__all__ = ["first_of_host", "local_path", "start_name"]
 
 PATIENCE_S = 600.0
 """How long the ranks of a host may take to start."""
@@ -29,7 +29,7 @@ def first_of_host(environment: Mapping[str, str] = os.environ) -> Iterator[bool]
     if others < 1:
         yield True
         return
-    path = private_folder(environment) / _name(environment)
+    path = local_path(environment)
     if int(environment.get("LOCAL_RANK", "0")) == 0:
         with _listening(path, others) as door:
             yield True
@@ -39,8 +39,16 @@ def first_of_host(environment: Mapping[str, str] = os.environ) -> Iterator[bool]
         yield False
 
 
-def _name(environment: Mapping[str, str]) -> str:
-    """The same for all ranks of a start, and for no others of this user's."""
+def local_path(environment: Mapping[str, str]) -> Path:
+    """Where the ranks of this host find each other: containers may share the folder, but not the network."""
+    network = ""
+    with suppress(OSError):
+        network = "-" + str(Path("/proc/self/ns/net").readlink()).strip("net:[]")
+    return private_folder(environment) / (start_name(environment) + network)
+
+
+def start_name(environment: Mapping[str, str]) -> str:
+    """A name that is the same for all ranks of a start, and another for all other starts of this user's."""
     names = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT")
     meeting = "-".join(environment.get(name, "") for name in names)
     return "tandem-" + hashlib.sha256(meeting.encode()).hexdigest()[:32]

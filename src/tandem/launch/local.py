@@ -13,7 +13,7 @@ from tandem.launch.cause import Cause, find_cause, local_naming, stalled
 from tandem.launch.report import Reports
 from tandem.launch.stall import Stall, Standing, Watchdog
 from tandem.launch.worker import OUTPUT, PARENT, REPORTS
-from tandem.parallel.meeting import STORE
+from tandem.parallel.key_values import STORE
 from tandem.parallel.pulse import read_pulse
 
 __all__ = ["LocalCrew", "clear_pulses", "read_standings", "worker_environment"]

@@ -67,8 +67,8 @@ def describe_mesh(peers: Sequence[Peer]) -> dict[str, Any]:
 class Mesh:
     """Listens from the beginning, and lets others in from `join` on."""
 
-    def __init__(self, *, name: str, address: str, port: int = 0) -> None:
-        """Listen at an address of this host."""
+    def __init__(self, *, name: str, address: str, port: int = 0, socket_path: Path | None = None) -> None:
+        """Listen at an address of this host; its ranks find it at the path, or in a folder of its own."""
         self._identity = Identity(name)
         self.certificate = self._identity.certificate
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -82,7 +82,7 @@ class Mesh:
         self.port: int = self._door.getsockname()[1]
         # Nobody but this user can enter it.
         self._folder = tempfile.TemporaryDirectory(prefix="tandem-mesh-")
-        self.socket_path = Path(self._folder.name) / "socket"
+        self.socket_path = socket_path or Path(self._folder.name) / "socket"
         """Where this host's ranks speak to the mesh."""
         self._control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._control.bind(str(self.socket_path))
@@ -147,11 +147,11 @@ class Mesh:
             try:
                 connection, _ = server.accept()
             except OSError:
-                if self._closed.is_set():
-                    return
-                time.sleep(_RETRY_S)  # too many open files: some will be closed
+                if not self._closed.is_set():
+                    time.sleep(_RETRY_S)  # too many open files: some will be closed
                 continue
             self._in_thread(self._take_safely, take, connection)
+        self._drop(server)
 
     def _take_safely(self, take: Callable[[socket.socket], None], connection: socket.socket) -> None:
         self._keep(connection)

@@ -108,7 +108,9 @@ class SlurmJob:
     def _step(self) -> list[str]:
         # What the job has, a step no longer inherits since Slurm 22.05.
         cpus = [f"--cpus-per-task={self.cpus_per_task}"] if self.cpus_per_task else []
-        return ["srun", "--kill-on-bad-exit=1", *cpus, *self.command]
+        # All nodes see the run's folder, and so can exchange keys in it.
+        keys = ["--key-folder", str(self.run / "keys")] if self.nodes > 1 else []
+        return ["srun", "--kill-on-bad-exit=1", *cpus, *self.command, *keys]
 
 
 def time_limit_s(text: str) -> int:

@@ -13,7 +13,7 @@ from tandem.launch.channel import Message
 from tandem.launch.local import clear_pulses, read_standings, worker_environment
 from tandem.launch.mesh import Mesh
 from tandem.launch.report import Reports
-from tandem.parallel.meeting import MESH, STORE
+from tandem.parallel.key_values import MESH, STORE
 from tandem.process import python_command
 
 __all__ = ["STUCK_S", "Start"]

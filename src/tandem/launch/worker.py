@@ -17,7 +17,7 @@ from tandem.errors import TandemError
 from tandem.launch.report import Kind, send_report
 from tandem.parallel.pulse import PULSE, read_pulse
 
-__all__ = ["OUTPUT", "PARENT", "REPORTS", "output_file", "supervised", "tell_stopped"]
+__all__ = ["OUTPUT", "PARENT", "REPORTS", "end_with_parent", "output_file", "supervised", "tell_stopped"]
 
 PARENT = "TANDEM_PARENT"
 """Environment: id of the supervising process."""
@@ -33,7 +33,7 @@ _PR_SET_PDEATHSIG = 1
 def supervised() -> Iterator[None]:
     """Run the block as one of the workers that `Supervisor` started; the process ends with it, and reports an error."""
     rank = int(os.environ["RANK"])
-    _end_with_parent()
+    end_with_parent(int(os.environ[PARENT]))
     _redirect(output_file(Path(os.environ[OUTPUT]), rank))
     try:
         yield
@@ -60,8 +60,8 @@ def output_file(folder: Path, rank: int) -> Path:
     return folder / f"rank-{rank:05d}.txt"
 
 
-def _end_with_parent() -> None:
-    parent = int(os.environ[PARENT])
+def end_with_parent(parent: int) -> None:
+    """Have the system kill this process as soon as its parent, which has this number, is gone."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)

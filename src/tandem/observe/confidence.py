@@ -13,7 +13,17 @@ from typing import Literal, TypeAlias
 
 from tandem.observe.statistics import Estimate
 
-__all__ = ["Confidence", "Grounds", "Kind", "Scale", "confidence_of", "reason_of", "spread_over"]
+__all__ = [
+    "Confidence",
+    "Decision",
+    "Grounds",
+    "Kind",
+    "Scale",
+    "confidence_of",
+    "decide",
+    "reason_of",
+    "spread_over",
+]
 
 Confidence: TypeAlias = Literal["high", "medium", "low", "none"]
 """`none` goes with the verdict `cannot tell`, and only with it."""
@@ -50,17 +60,13 @@ class Grounds:
     """Share of the run's training time that the evidence speaks for, 0 to 1."""
     lacks: tuple[str, ...] = ()
     """Measurements that the question needs and the log does not have."""
+    contradicted: tuple[str, ...] = ()
+    """What else in the same report cannot hold beside the answer."""
 
 
 def confidence_of(grounds: Grounds) -> Confidence:
     """The confidence that the grounds allow; `none` means that nothing can be said."""
-    limits: tuple[Confidence, ...] = (
-        _graded(grounds.chance, SURE, LIKELY, RATHER),
-        "high" if grounds.kind in {Kind.MEASURED, Kind.BOUND} else "low",
-        _graded(grounds.coverage, NEARLY_ALL, MOST, 0.0),
-        "medium" if grounds.lacks else "high",
-    )
-    return min(limits, key=_RANKS.index)
+    return min((limit for limit, _ in _limits(grounds)), key=_RANKS.index)
 
 
 def reason_of(grounds: Grounds) -> str:
@@ -68,19 +74,26 @@ def reason_of(grounds: Grounds) -> str:
     confidence = confidence_of(grounds)
     if confidence == "high":
         return ""
-    reasons = [
-        (_graded(grounds.chance, SURE, LIKELY, RATHER), "the interval reaches over a border of the answer"),
-        (
-            "low" if grounds.kind in {Kind.NOMINAL, Kind.ASSUMED} else "high",
-            f"it rests on a number that is {grounds.kind}, not measured",
-        ),
+    reasons = _limits(grounds)
+    return "; ".join(text for limit, text in reasons if limit == confidence)
+
+
+def _limits(grounds: Grounds) -> tuple[tuple[Confidence, str], ...]:
+    """The most that each part of the grounds allows, and why it is no more."""
+    by_chance = _graded(grounds.chance, SURE, LIKELY, RATHER)
+    is_measured = grounds.kind in {Kind.MEASURED, Kind.BOUND}
+    # What is not measured may be off by more than any interval says.
+    by_kind: Confidence = "high" if is_measured else "low" if grounds.chance >= LIKELY else "none"
+    return (
+        (by_chance, "the interval reaches over a border of the answer"),
+        (by_kind, f"it rests on a number that is {grounds.kind}, not measured"),
         (
             _graded(grounds.coverage, NEARLY_ALL, MOST, 0.0),
-            f"the evidence speaks for {grounds.coverage:.0%} of the training time".replace("%", " %"),
+            f"the evidence speaks for {100 * grounds.coverage:.0f} % of the training time",
         ),
         ("medium" if grounds.lacks else "high", f"not measured: {', '.join(grounds.lacks)}"),
-    ]
-    return "; ".join(text for limit, text in reasons if limit == confidence)
+        ("low" if grounds.contradicted else "high", "; ".join(grounds.contradicted)),
+    )
 
 
 def spread_over(share: Estimate, coverage: float) -> Estimate:
@@ -115,6 +128,28 @@ class Scale:
             chances[answer] = chances.get(answer, 0.0) + _below(estimate, high) - _below(estimate, low)
         best = max(chances, key=lambda answer: chances[answer])
         return best, chances[best]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """An answer by a scale, and its grounds; `cannot tell` where they allow no answer."""
+
+    answer: str
+    grounds: Grounds
+
+
+def decide(
+    scale: Scale,
+    estimate: Estimate,
+    *,
+    kind: Kind = Kind.MEASURED,
+    coverage: float = 1.0,
+    lacks: tuple[str, ...] = (),
+) -> Decision:
+    """The answer that is most likely by an estimate, if what it rests on allows one."""
+    answer, chance = scale.weigh(estimate)
+    grounds = Grounds(chance=chance, kind=kind, coverage=coverage, lacks=lacks)
+    return Decision(answer="cannot tell" if confidence_of(grounds) == "none" else answer, grounds=grounds)
 
 
 def _graded(value: float, high: float, medium: float, low: float) -> Confidence:

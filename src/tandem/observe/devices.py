@@ -8,7 +8,7 @@ import numpy as np
 from tandem.observe.exchange import Exposure
 from tandem.observe.series.columns import HostSamples, Series
 
-__all__ = ["Gauges", "device_name", "flops_utilisation", "read_gauges", "tokens_per_s"]
+__all__ = ["Gauges", "device_name", "flops_utilisation", "is_peak_known", "read_gauges", "tokens_per_s"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,17 +40,18 @@ def tokens_per_s(series: Series, exposure: Exposure) -> float:
 
 
 def flops_utilisation(series: Series, exposure: Exposure) -> float:
-    """The model's operations a second against what the devices were measured to do; nan where one is not known.
-
-    Nor is it known where they did more than their peak: something else kept them busy when that was measured.
-    """
+    """The model's operations a second against what the devices were measured to do; nan where one is not known."""
     started = series.started
     peaks = [each.flops_per_s for each in series.devices if each.flops_per_s > 0]
     if started is None or started.flops_per_target_token <= 0 or not peaks:
         return math.nan
     peak = sum(peaks) / len(peaks) * exposure.ranks
-    share = started.flops_per_target_token * tokens_per_s(series, exposure) / peak
-    return share if share <= 1 else math.nan
+    return started.flops_per_target_token * tokens_per_s(series, exposure) / peak
+
+
+def is_peak_known(utilisation: float) -> bool:
+    """Whether the peak can be right: where more was done, something else kept the devices busy as it was measured."""
+    return utilisation <= 1
 
 
 def read_gauges(series: Series) -> Gauges:

@@ -1,14 +1,22 @@
 """A question about a run, and a finding: its answer from measurements, with all that the answer rests on."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
-from tandem.observe.confidence import Confidence, Grounds, confidence_of
+from tandem.observe.confidence import Confidence, Grounds, confidence_of, reason_of
 
-__all__ = ["Confidence", "Evidence", "Finding", "Question", "Verdict"]
+__all__ = ["Confidence", "Evidence", "Finding", "Question", "Verdict", "as_verdict"]
 
 Verdict: TypeAlias = Literal["yes", "no", "partly", "measured", "cannot tell"]
 """`measured` answers a question that asks for a value, not for a yes."""
+
+
+_VERDICTS: dict[str, Verdict] = {name: name for name in get_args(Verdict)}
+
+
+def as_verdict(answer: str) -> Verdict:
+    """An answer of a scale as a verdict."""
+    return _VERDICTS[answer]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +64,8 @@ class Finding:
     """Name of the section of docs/verdicts.md about it, as `tandem.observe.verdicts.sections` has it."""
     grounds: Grounds | None = None
     """What the confidence was computed from; None with `cannot tell`."""
+    doubt: str = ""
+    """What keeps the confidence below high; empty where nothing does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,12 +97,16 @@ class Question:
         would_change: str = "",
     ) -> Finding:
         """The question, answered; the confidence follows from the grounds."""
+        confidence = confidence_of(grounds) if isinstance(grounds, Grounds) else grounds
+        # There is no answer without confidence, and no confidence without an answer.
+        if "cannot tell" in (verdict, "cannot tell" if confidence == "none" else ""):
+            verdict, confidence = "cannot tell", "none"
         return Finding(
             number=self.number,
             key=self.key,
             question=self.question,
             verdict=verdict,
-            confidence=confidence_of(grounds) if isinstance(grounds, Grounds) else grounds,
+            confidence=confidence,
             answer=answer,
             evidence=evidence,
             advice=advice,
@@ -101,7 +115,8 @@ class Question:
             figure=self.figure if figure is None else figure,
             about=self.about,
             section=self.key,
-            grounds=grounds if isinstance(grounds, Grounds) else None,
+            grounds=grounds if isinstance(grounds, Grounds) and confidence != "none" else None,
+            doubt=reason_of(grounds) if isinstance(grounds, Grounds) and confidence != "none" else "",
         )
 
     def cannot_tell(

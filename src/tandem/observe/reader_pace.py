@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tandem.observe.statistics import Estimate, slope_of
 
-__all__ = ["ReaderPace", "reader_pace"]
+__all__ = ["OFTEN", "ReaderPace", "reader_pace"]
 
 Short: TypeAlias = NDArray[np.float32]
 Flags: TypeAlias = NDArray[np.bool_]

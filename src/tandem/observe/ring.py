@@ -15,6 +15,7 @@ __all__ = [
     "WhatIf",
     "gradient_bytes",
     "link_capacity",
+    "ordered_link",
     "ring_bytes",
     "traffic_per_step",
     "what_if",
@@ -27,7 +28,7 @@ LOOPBACK = "lo"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """What the slowest link between two hosts can carry in one direction."""
+    """What the slowest link between two hosts was seen to carry in one direction."""
 
     bytes_per_s: float
     origin: str
@@ -43,7 +44,7 @@ class Traffic:
     sent_bytes: float
     received_bytes: float
     fullest_bytes_per_s: float
-    """In the fuller direction, exceeded in one second of twenty."""
+    """In the fuller direction, exceeded in one second of twenty; at least the mean."""
     retransmitted: float
     """TCP segments that the host sent again, a step."""
     samples: int
@@ -84,21 +85,30 @@ def gradient_bytes(series: Series) -> int:
     return FP32_BYTES * started.parameters if started is not None else 0
 
 
-def link_capacity(series: Series) -> Capacity | None:
-    """By the measurement before training, else by what interfaces agreed on with the switch."""
+def link_capacity(series: Series, traffic: tuple[Traffic, ...] = ()) -> Capacity | None:
+    """By the measurement before training, or by what was carried later, if that is more; None without the former.
+
+    What interfaces agreed on with the switch is not what the links behind it deliver.
+    """
     measured = [link.bytes_per_s for link in series.links if math.isfinite(link.bytes_per_s)]
-    if measured:
-        return Capacity(bytes_per_s=min(measured), origin="measured between hosts before training")
-    agreed = [each.interface_bits_per_s for each in series.examined if each.interface_bits_per_s > 0]
+    if not measured:
+        return None
+    least, carried = min(measured), max((host.fullest_bytes_per_s for host in traffic), default=0.0)
+    if carried > least:
+        return Capacity(
+            bytes_per_s=carried, origin="as it carried while it trained, more than was measured before"
+        )
+    return Capacity(bytes_per_s=least, origin="measured between hosts before training")
+
+
+def ordered_link(series: Series) -> float:
+    """Bytes a second in one direction that the slowest interface claims; nan where none does."""
+    claims = [host.interface_bits_per_s for host in series.examined if host.interface_bits_per_s > 0]
     for samples in series.samples.values():
         busiest = _busiest(samples, np.ones(len(samples.time_s), np.bool_))
         if busiest is not None and samples.described.interface_bits_per_s[busiest] > 0:
-            agreed.append(samples.described.interface_bits_per_s[busiest])
-    if not agreed:
-        return None
-    return Capacity(
-        bytes_per_s=min(agreed) / 8, origin="as the interface agreed with the switch, not measured"
-    )
+            claims.append(samples.described.interface_bits_per_s[busiest])
+    return min(claims) / 8 if claims else math.nan
 
 
 def traffic_per_step(series: Series) -> tuple[Traffic, ...]:
@@ -149,12 +159,14 @@ def _traffic(host: str, samples: HostSamples, *, window: tuple[float, float], st
     # Seconds between samples that are missing carried about as much as the others.
     covered = (window[1] - window[0]) / max(float(np.nansum(seconds)), 1e-9)
     scale = covered / steps
+    whole_s = max(float(np.nansum(seconds)), 1e-9)
+    means = [float(np.nansum(direction * seconds)) / whole_s for direction in (sent, received)]
     return Traffic(
         host=host,
         interface=samples.described.interfaces[busiest],
         sent_bytes=float(np.nansum(sent * seconds)) * scale,
         received_bytes=float(np.nansum(received * seconds)) * scale,
-        fullest_bytes_per_s=float(np.nanpercentile(np.fmax(sent, received), 95)),
+        fullest_bytes_per_s=max(*means, float(np.nanpercentile(np.fmax(sent, received), 95))),
         retransmitted=_sum_known(samples.retransmitted[inside]) * scale,
         samples=int(inside.sum()),
     )

@@ -71,7 +71,7 @@ def spend(series: Series) -> Spent:
     checkpoint = float(np.nansum([each.blocked_s for each in series.checkpoints]))
     stages = [mark.event for mark in series.marks if isinstance(mark.event, StageFinished)]
     preparation = sum(stage.duration_s for stage in stages if not stage.reused)
-    first = series.starts[0][0] if series.starts else series.end_s
+    first = _first_work_s(series)
     breaks = [_break(series, number) for number in range(1, len(series.starts))]
     stopped = sum(each.stopped_s for each in breaks)
     # A run that was killed and resumed did its last steps in vain before the pause.
@@ -86,6 +86,16 @@ def spend(series: Series) -> Spent:
         "stopped_s": stopped - redone,
     }
     return Spent(**parts, rest_s=series.end_s - sum(parts.values()))
+
+
+def _first_work_s(series: Series) -> float:
+    """When training began; where the log of its start is lost, with the first step that there is."""
+    if series.starts:
+        return series.starts[0][0]
+    if not len(series.steps):
+        return series.end_s
+    duration_s = float(series.steps.duration_s[0])
+    return max(0.0, float(series.steps.time_s[0]) - (duration_s if np.isfinite(duration_s) else 0.0))
 
 
 def pauses(series: Series) -> list[tuple[float, float]]:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tandem.observe.exchange import host_count
 from tandem.observe.ring import FP32_BYTES, ring_bytes
 from tandem.observe.series.columns import Series
 from tandem.observe.steady import steady_steps
+from tandem.observe.stretches import host_count
 
 __all__ = ["ToldLink", "told_link", "told_number"]
 

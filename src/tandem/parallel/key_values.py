@@ -12,7 +12,12 @@ from threading import Condition
 from time import monotonic
 from typing import Any
 
-__all__ = ["KeyValues", "LineConnection"]
+__all__ = ["MESH", "STORE", "KeyValues", "LineConnection"]
+
+MESH = "TANDEM_MESH"
+"""Environment: the Unix socket of this host's end of the mesh."""
+STORE = "TANDEM_STORE"
+"""Environment: a file for the store of ranks that are all on one host."""
 
 _LONGEST_LINE = 1 << 20
 

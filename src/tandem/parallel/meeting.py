@@ -21,17 +21,12 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import FileStore, PrefixStore, Store, TCPStore
 
 from tandem.errors import TandemError
-from tandem.parallel.key_values import LineConnection
+from tandem.parallel.key_values import MESH, STORE, LineConnection
 from tandem.parallel.loopback import find_listener, random_address
 from tandem.parallel.route import address_of, interface_towards
 from tandem.parallel.store import RankStore
 
-__all__ = ["MESH", "STORE", "join"]
-
-MESH = "TANDEM_MESH"
-"""Environment: the Unix socket of this host's end of the mesh."""
-STORE = "TANDEM_STORE"
-"""Environment: a file for the store of ranks that are all on one host."""
+__all__ = ["join"]
 
 _BACKEND = "guarded"
 _TRIES = 3

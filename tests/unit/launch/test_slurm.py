@@ -59,7 +59,10 @@ def test_what_was_asked_for_stands_in_the_script_and_nothing_else() -> None:
 
 def test_the_command_reaches_the_ranks_as_it_is_whatever_is_in_it() -> None:
     line = next(line for line in JOB.script().splitlines() if line.strip().startswith("srun "))
-    assert shlex.split(line.strip().removesuffix(" &")) == ["srun", "--kill-on-bad-exit=1", *JOB.command]
+    assert shlex.split(line.strip().removesuffix(" &")) == [
+        *("srun", "--kill-on-bad-exit=1", *JOB.command),
+        *("--key-folder", f"{JOB.run}/keys"),
+    ]
 
 
 def test_the_script_is_one_that_bash_understands() -> None:

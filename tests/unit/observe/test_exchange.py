@@ -3,11 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.unit.observe.verdicts.exchange_story import exchanged, imported
-from tests.unit.observe.verdicts.series_story import build_probes, build_start, build_steps
+from tests.unit.observe.verdicts.series_story import build_probes, build_steps
 
-from tandem.observe.exchange import Exposure, host_count, measure_exchange, split_steps
-from tandem.observe.series.columns import Marked, Series
-from tandem.runlog.event import RoundStarted
+from tandem.observe.exchange import Exposure, measure_exchange
+from tandem.observe.series.columns import Series
 
 
 def _measured(series: Series) -> Exposure:
@@ -104,31 +103,17 @@ def test_a_rank_without_a_log_is_noticed() -> None:
     assert exposure.low_s == 0.0
 
 
-def test_only_steps_of_the_commonest_number_of_ranks_count() -> None:
-    series = exchanged(steps=400)
-    phases = {name: column.copy() for name, column in series.ranks.phases.items()}
-    for column in phases.values():
-        column[1, 300:] = np.nan
-    starts = ((5.0, build_start(ranks=2)), (300.0, build_start(ranks=1, step=300)))
+def test_a_long_stall_of_the_exchange_stays_in_the_account() -> None:
+    series = exchanged(network_s=0.02)
+    exchange = series.ranks.phases["exchange"].copy()
+    exchange[:, 200] += 60.0
+    exposure = _measured(
+        replace(series, ranks=replace(series.ranks, phases={**series.ranks.phases, "exchange": exchange}))
+    )
 
-    split = split_steps(replace(series, ranks=replace(series.ranks, phases=phases), starts=starts))
-
-    assert split is not None
-    assert split.ranks == 2
-    assert split.is_complete
-    assert split.step.max() == 300
-
-
-def test_a_step_that_stalled_is_left_out_and_counted() -> None:
-    series = exchanged()
-    durations = series.steps.duration_s.copy()
-    durations[200] = 60.0
-
-    split = split_steps(replace(series, steps=replace(series.steps, duration_s=durations)))
-
-    assert split is not None
-    assert split.stalled == 1
-    assert 201 not in split.step
+    # The first step is not looked at.
+    assert exposure.wait_s == pytest.approx((60 + 0.02 * 399) / 399, rel=0.05)
+    assert exposure.long_wait_s == pytest.approx(60 / 399, rel=0.05)
 
 
 @pytest.mark.parametrize("series", [exchanged(steps=4), imported()], ids=["four steps", "imported"])
@@ -141,19 +126,6 @@ def test_nothing_is_said_of_a_run_without_steps() -> None:
     assert len(build_steps(0)) == 0
 
 
-def test_hosts_are_counted_by_name_or_by_round() -> None:
-    series = exchanged(hosts=("same", "same"))
-    round_ = RoundStarted(
-        round=1, hosts=("a", "b"), workers={"a": 1, "b": 1}, address="10.0.0.1", interfaces=("eth0", "eth0")
-    )
-    mark = Marked(time_s=0.0, rank=None, host="a", event=round_)
-
-    assert host_count(series) == 1
-    assert host_count(replace(series, marks=(mark,))) == 2
-    assert host_count(imported(hosts=3)) == 3
-    assert host_count(imported()) == 0
-
-
 def _only_rank_0(series: Series) -> Series:
     """As the log is on a host with a disk of its own."""
     phases = {name: column.copy() for name, column in series.ranks.phases.items()}
@@ -161,29 +133,6 @@ def _only_rank_0(series: Series) -> Series:
         column[1:] = np.nan
     hosts = (series.ranks.hosts[0], *("" for _ in series.ranks.hosts[1:]))
     return replace(series, ranks=replace(series.ranks, phases=phases, hosts=hosts))
-
-
-def test_a_host_is_not_counted_as_the_only_one_where_ranks_left_no_log() -> None:
-    series = _only_rank_0(exchanged())
-
-    assert host_count(series) == 0
-    assert host_count(replace(series, starts=())) == 0
-    assert host_count(replace(series, ranks=replace(series.ranks, hosts=("alpha",)))) == 0
-
-
-def test_checkpoints_on_two_disks_prove_two_hosts() -> None:
-    start = build_start(ranks=2, checkpoint_hosts=("alpha", "beta"))
-
-    assert host_count(replace(_only_rank_0(exchanged()), starts=((5.0, start),))) == 2
-
-
-def test_a_round_that_has_all_ranks_on_one_host_proves_it() -> None:
-    round_ = RoundStarted(round=1, hosts=("a",), workers={"a": 2}, address="10.0.0.1", interfaces=("eth0",))
-    mark = Marked(time_s=0.0, rank=None, host="a", event=round_)
-    series = _only_rank_0(exchanged())
-
-    assert host_count(replace(series, marks=(mark,))) == 1
-    assert host_count(replace(series, marks=(replace(mark, event=replace(round_, workers={"a": 1})),))) == 0
 
 
 def test_ranks_are_all_that_trained_not_those_that_left_a_log() -> None:

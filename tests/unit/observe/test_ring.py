@@ -7,7 +7,14 @@ from tests.unit.observe.verdicts.exchange_story import GRADIENT_BYTES, carried, 
 from tests.unit.observe.verdicts.series_story import build_samples, build_start
 
 from tandem.observe.exchange import measure_exchange
-from tandem.observe.ring import gradient_bytes, link_capacity, ring_bytes, traffic_per_step, what_if
+from tandem.observe.ring import (
+    gradient_bytes,
+    link_capacity,
+    ordered_link,
+    ring_bytes,
+    traffic_per_step,
+    what_if,
+)
 
 
 def test_a_ring_of_four_moves_one_and_a_half_times_the_gradients() -> None:
@@ -26,16 +33,27 @@ def test_gradient_bytes_come_from_the_start_or_what_ranks_gave_or_the_parameters
     assert gradient_bytes(replace(unsent, starts=())) == 0
 
 
-def test_a_measured_link_goes_before_what_the_switch_agreed_on() -> None:
+def test_a_speed_that_the_switch_agreed_on_is_not_what_the_link_carries() -> None:
     series = replace(exchanged(), samples={"alpha": build_samples()})
 
-    agreed, measured = link_capacity(series), link_capacity(replace(series, links=(link(110e6), link(100e6))))
+    measured = link_capacity(replace(series, links=(link(110e6), link(100e6))))
 
-    assert agreed is not None
-    assert agreed.bytes_per_s == 125e6
     assert measured is not None
     assert measured.bytes_per_s == 100e6
-    assert link_capacity(exchanged()) is None
+    assert link_capacity(series) is None
+    assert ordered_link(series) == 125e6
+    assert math.isnan(ordered_link(exchanged()))
+
+
+def test_a_link_that_carried_more_than_was_measured_is_as_fast_as_that() -> None:
+    series = exchanged(links=(link(100e6),))
+    traffic = traffic_per_step(replace(series, samples=carried(series, 244e6)))
+
+    capacity = link_capacity(series, traffic)
+
+    assert capacity is not None
+    assert capacity.bytes_per_s == pytest.approx(traffic[0].fullest_bytes_per_s)
+    assert "more than was measured" in capacity.origin
 
 
 def test_traffic_of_the_link_is_counted_a_step_and_loopback_is_not() -> None:

@@ -22,7 +22,7 @@ from tandem.launch.doctor.listening import describe_listeners
 from tandem.launch.doctor.machine import describe_machine, describe_nic
 from tandem.launch.doctor.sender import measure, try_port
 from tandem.launch.mesh import Mesh
-from tandem.parallel.meeting import MESH
+from tandem.parallel.key_values import MESH
 
 __all__ = ["main"]
 
@@ -84,14 +84,18 @@ def _listen(message: Message) -> list[int | None]:
     return [listener.open(port) for port in message["ports"]]
 
 
+def _close(_: Message) -> None:
+    """Listen no longer for measurements of links."""
+    for listener in _listeners:
+        listener.close()
+
+
 def _listeners_here(_: Message) -> Mapping[str, str]:
     return describe_listeners()
 
 
 def _mesh(message: Message) -> Mapping[str, Any]:
-    """Open this host's end of the mesh for a measurement; nothing else of ours listens any longer."""
-    for listener in _listeners:
-        listener.close()
+    """Open this host's end of the mesh for a measurement."""
     mesh = Mesh(name=socket.gethostname(), address=message["address"], port=message["port"])
     _meshes[:] = [mesh]
     return {"port": mesh.port, "certificate": mesh.certificate}
@@ -163,6 +167,7 @@ def _reduce(message: Message) -> Any:
 
 _DOING: Mapping[str, Callable[[Message], Any]] = {
     "clock": _clock,
+    "close": _close,
     "connect": _connect,
     "disk": _disk,
     "free port": _free_port,

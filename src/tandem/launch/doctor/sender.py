@@ -140,7 +140,9 @@ def _loss(address: str, port: int, token: str, *, bytes_per_s: float, datagrams:
         to = (address, _read(connection)["port"])
         payload = token[:TICKET_BYTES].encode().ljust(size, b"x")
         with socket.socket(connection.family, socket.SOCK_DGRAM) as end:
-            sent = _spray(end, to, payload, count=datagrams, lasting_s=lasting_s)
+            # Connected, it takes datagrams from nobody else.
+            end.connect(to)
+            sent = _spray(end, payload, count=datagrams, lasting_s=lasting_s)
         connection.sendall(b"x")
         counted = _read(connection)
     if not counted["received"]:
@@ -150,7 +152,7 @@ def _loss(address: str, port: int, token: str, *, bytes_per_s: float, datagrams:
     return max(0.0, 1 - arrived / sent)
 
 
-def _spray(end: socket.socket, to: tuple[str, int], payload: bytes, *, count: int, lasting_s: float) -> int:
+def _spray(end: socket.socket, payload: bytes, *, count: int, lasting_s: float) -> int:
     """Send at an even pace; after a pause it is not made up for at once."""
     sent, owed, last = 0, 0.0, time.monotonic()
     while sent < count:
@@ -158,7 +160,9 @@ def _spray(end: socket.socket, to: tuple[str, int], payload: bytes, *, count: in
         now = time.monotonic()
         owed, last = min(owed + (now - last) * count / lasting_s, _AT_ONCE), now
         for _ in range(min(int(owed), count - sent)):
-            end.sendto(payload, to)
+            # A firewall's answer to an earlier one; what arrives is counted at the other end.
+            with suppress(ConnectionRefusedError):
+                end.send(payload)
             sent += 1
             owed -= 1
     return sent

@@ -44,6 +44,7 @@ def finding_note(finding: Finding) -> dict[str, JsonValue]:
         "verdict": finding.verdict,
         "confidence": finding.confidence,
         "answer": finding.answer,
+        "doubt": finding.doubt,
         "advice": finding.advice,
         "would_change": finding.would_change,
         "missing": list(finding.missing),

@@ -5,11 +5,11 @@ from itertools import cycle
 import numpy as np
 from numpy.typing import NDArray
 
-from tandem.observe.exchange import host_count
 from tandem.observe.figures.curve import Trace, axis, curves, line, mean_of_ranks
 from tandem.observe.figures.look import BROWN, GREEN, MUTED, PURPLE, SOURCE, TARGET, Figure
 from tandem.observe.ring import LOOPBACK, gradient_bytes, ring_bytes
 from tandem.observe.series.columns import HostSamples, Series
+from tandem.observe.stretches import host_count
 
 __all__ = ["exchange_figure", "step_bytes_figure"]
 

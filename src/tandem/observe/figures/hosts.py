@@ -6,7 +6,6 @@ import numpy as np
 
 from tandem.artefact import JsonValue
 from tandem.observe.delivered import LOOPBACK, delivered_by, speeds_text
-from tandem.observe.exchange import host_count
 from tandem.observe.figures.clock import Clock, clock_of, marks
 from tandem.observe.figures.curve import MOST, Column, Trace, axis, band, line, mean_of_ranks
 from tandem.observe.figures.look import (
@@ -23,6 +22,7 @@ from tandem.observe.figures.look import (
 )
 from tandem.observe.series.columns import HostSamples, Series
 from tandem.observe.series.thin import thin
+from tandem.observe.stretches import host_count
 
 __all__ = ["cpu_figure", "gpus_figure", "network_figure"]
 

@@ -5,8 +5,9 @@ import numpy as np
 from tandem.observe.figures.clock import clock_of, marks
 from tandem.observe.figures.curve import MOST, Trace, axis, curves, line, mean_of_ranks, spread, values
 from tandem.observe.figures.look import BROWN, GREEN, MUTED, PURPLE, SKY, SOURCE, TARGET, Figure, label
-from tandem.observe.series.columns import Counts, Numbers, Series
+from tandem.observe.series.columns import Numbers, Series
 from tandem.observe.series.thin import thin
+from tandem.observe.stretches import stretches_of
 
 __all__ = ["anatomy_figure", "step_times_figure"]
 
@@ -70,7 +71,7 @@ def _parts(series: Series) -> dict[str, Numbers]:
         return parts
     waits = series.ranks.phases["exchange"]
     least = np.fmin.reduce(waits, axis=0).astype(np.float64)
-    world = _world(series)
+    world = stretches_of(series).ranks
     alone = world == 1
     heard = (np.isfinite(waits).sum(axis=0) >= world) & ~alone
     return {
@@ -80,15 +81,6 @@ def _parts(series: Series) -> dict[str, Numbers]:
         "exchange": np.where(heard | alone, 0.0, wait),
         "other": parts.get("other", np.zeros(len(wait))) + np.where(alone, wait, 0.0),
     }
-
-
-def _world(series: Series) -> Counts:
-    """How many ranks made each step."""
-    world = np.full(len(series.steps), series.ranks.ranks, np.int64)
-    for _, start in series.starts:
-        if start.ranks > 0:
-            world[series.steps.step > start.step] = start.ranks
-    return world
 
 
 def _area(name: str, at: Numbers, seconds: Numbers) -> Trace:

@@ -103,6 +103,8 @@ def _answer(finding: Finding, report: Report) -> Html:
         ),
         tag("p", finding.answer, class_="answer"),
     ]
+    if finding.doubt:
+        parts.append(tag("p", tag("b", "Why not surer: "), finding.doubt, class_="note"))
     if finding.advice:
         parts.append(tag("p", tag("b", "What to do: "), finding.advice, class_="advice"))
     if finding.missing:

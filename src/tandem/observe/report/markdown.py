@@ -33,6 +33,8 @@ def _finding(finding: Finding) -> list[str]:
     if finding.evidence:
         rows = tuple((each.name, evidence_text(each), each.definition) for each in finding.evidence)
         blocks.append(_rows(("measure", "value", "definition"), rows))
+    if finding.doubt:
+        blocks.append(f"Why not surer: {_text(finding.doubt)}")
     if finding.advice:
         blocks.append(f"Advice: {_text(finding.advice)}")
     if finding.would_change:

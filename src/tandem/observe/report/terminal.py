@@ -113,7 +113,11 @@ def _print_ruling(finding: Finding, console: Console) -> None:
 
 
 def _print_counsel(finding: Finding, console: Console) -> None:
-    lines = (("Do: ", finding.advice), ("Not measured: ", "; ".join(finding.missing)))
+    lines = (
+        ("Why not surer: ", finding.doubt),
+        ("Do: ", finding.advice),
+        ("Not measured: ", "; ".join(finding.missing)),
+    )
     for name, text in lines:
         if text:
             _print(Text(name, "dim").append(visible(text), "not dim"), console, indent=INDENT)

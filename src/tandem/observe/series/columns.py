@@ -169,7 +169,7 @@ class Marked:
     event: Event
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class Series:
     """A run, folded: all that findings, figures and reports are made of."""
 

@@ -86,7 +86,10 @@ def _read_beside(
     """Read files in processes of their own; yields each as it is done, so that none is held twice for long."""
     # Started anew: a fork would inherit the threads of a progress bar, and their locks.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_start) as pool:
+    with SafeChildren():
+        # Its locks start a process already, which tracks them.
+        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start)
+    with pool:
         try:
             with SafeChildren():
                 futures = {pool.submit(read_part, path, path == leader): path for path in paths}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from tandem.observe.agreement import reconcile
 from tandem.observe.finding import Finding, Question
 from tandem.observe.series.columns import Series
 from tandem.observe.verdicts import (
@@ -51,9 +52,12 @@ QUESTIONS: tuple[Question, ...] = (
 
 
 def judge_run(series: Series) -> tuple[Finding, ...]:
-    """The answers to all questions, in their order; an error of ours in one leaves the others as they are."""
-    return tuple(
-        _judged(question, judge, series) for question, judge in zip(QUESTIONS, VERDICTS, strict=True)
+    """The answers to all questions, in their order; an error of ours in one leaves the others as they are.
+
+    Answers that contradict each other are lowered, and say why.
+    """
+    return reconcile(
+        [_judged(question, judge, series) for question, judge in zip(QUESTIONS, VERDICTS, strict=True)]
     )
 
 

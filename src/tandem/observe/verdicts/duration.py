@@ -6,13 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tandem.observe.exchange import host_count
+from tandem.observe.account import Account, settle
+from tandem.observe.confidence import Grounds
+from tandem.observe.exchange import measure_exchange
 from tandem.observe.finding import Evidence, Finding, Question
 from tandem.observe.numbers import count, duration, percent
 from tandem.observe.series.columns import Series
 from tandem.observe.spent import Spent, spend
 from tandem.observe.statistics import Estimate
 from tandem.observe.steady import steady_steps, steps_behind
+from tandem.observe.stretches import host_count
 from tandem.observe.verdicts.imported_duration import last_word, tell_time
 
 __all__ = ["QUESTION", "judge", "judge_duration"]
@@ -31,21 +34,12 @@ SILENT_S = 120.0
 """Silence after which a run without an end is no longer taken to be going on."""
 RECENT_STEPS = 200
 BLOCKS = 10
+WAITS = tuple(f"training: {name}" for name in ("exchange", "slowest rank", "data", "standstill"))
+NOTABLE = 0.05
+"""Share of the time of training from which what it waited for is worth a word."""
 SHOWN = 0.005
 """Share of the wall time from which a part is worth a word."""
-UNEXPLAINED = 0.05
 CLOCK = "a clock: what came before the first start and after the last line, and pauses"
-
-PARTS = (
-    ("training_s", "training", "Durations of the steps that stand, less what first steps take more."),
-    ("evaluation_s", "evaluation", "Durations of evaluations, from their start to their end."),
-    ("checkpoint_s", "waiting for checkpoints", "Time that training stood still for them; writing goes on beside it."),
-    ("preparation_s", "data preparation", "Durations of the stages that did something."),
-    ("start_s", "start-up and compiling", "From the first record to the first step, and what first steps take more."),
-    ("lost_s", "lost to restarts", "Steps that were done again, and the time from a loss to the next start."),
-    ("stopped_s", "stopped", "Between an end and a later resume: nothing ran."),
-    ("rest_s", "not explained", "Wall time less all that is above."),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,18 +66,18 @@ def judge_duration(series: Series, *, now_ns: int, price_per_host_hour: float | 
     if series.imported is not None and series.imported.times != "wall":
         return _of_imported(series)
     spent, left = spend(series), _left(series)
+    account = settle(spent, measure_exchange(series) if series.imported is None else None)
     is_live = (
         series.imported is None and not series.is_closed and _silence_s(series, now_ns) <= _patience_s(series)
     )
     text = f"{duration(series.end_s)} {_span(series, is_live=is_live)}"
-    text += f": {_split(spent, series.end_s)}. {_state(series, left, is_live=is_live)}"
-    sound = series.damaged == 0 and series.dropped == 0 and abs(spent.rest_s) <= UNEXPLAINED * series.end_s
+    text += f": {_split(account, series.end_s)}. {_state(series, left, is_live=is_live)}"
     return QUESTION.answer(
         "measured",
-        "high" if sound and series.imported is None else "medium",
+        _grounds(series, spent),
         text,
         evidence=(
-            *_of_parts(spent, series.end_s),
+            *_of_parts(account, series.end_s),
             *_of_hours(series, series.end_s, price_per_host_hour),
             *_of_left(left, is_live=is_live),
         ),
@@ -91,6 +85,19 @@ def judge_duration(series: Series, *, now_ns: int, price_per_host_hour: float | 
         if price_per_host_hour is not None
         else ("the price of a host for an hour (telemetry.price_per_host_hour): no cost is given",),
         advice=_advice(spent, series.end_s),
+    )
+
+
+def _grounds(series: Series, spent: Spent) -> Grounds:
+    """The times of a log are facts, as far as it is whole and its parts explain them."""
+    lacks = (
+        (series.damaged > 0, "lines that could not be read"),
+        (series.dropped > 0, "events that the writers could not keep"),
+        (series.imported is not None, "what came before the first time in the files and after the last"),
+    )
+    return Grounds(
+        coverage=max(0.0, 1.0 - abs(spent.rest_s) / series.end_s) if series.end_s else 1.0,
+        lacks=tuple(name for is_lacking, name in lacks if is_lacking),
     )
 
 
@@ -108,7 +115,7 @@ def _of_imported(series: Series) -> Finding:
         return QUESTION.cannot_tell(text, missing=(CLOCK,))
     return QUESTION.answer(
         "measured",
-        told.confidence,
+        told.grounds,
         f"{told.answer}{_unfinished(series)}",
         evidence=(*told.evidence, *_of_hours(series, told.whole_s, None, what="This time")),
         missing=(CLOCK,),
@@ -123,12 +130,25 @@ def _unfinished(series: Series) -> str:
     return f" {count(left.steps)} of the planned steps are not in them; they would take about {more} more."
 
 
-def _split(spent: Spent, whole: float) -> str:
-    shares = [(getattr(spent, field) / whole if whole else 0.0, name) for field, name, _ in PARTS]
-    return (
-        ", ".join(f"{name} {percent(share)}" for share, name in shares if share >= SHOWN)
-        or "nothing was measured"
-    )
+def _split(account: Account, whole: float) -> str:
+    shares = [("training", account.training_s, _within(account))]
+    shares += [(item.name, item.seconds, "") for item in account.items if not item.is_training]
+    shown = [
+        f"{name} {percent(seconds / whole)}{more}"
+        for name, seconds, more in shares
+        if whole and seconds >= SHOWN * whole
+    ]
+    return ", ".join(shown) or "nothing was measured"
+
+
+def _within(account: Account) -> str:
+    """What training waited for, where that is worth a word."""
+    waits = [
+        f"{percent(item.seconds / account.training_s)} {item.name.removeprefix('training: ')}"
+        for item in account.items
+        if item.is_training and item.name in WAITS and item.seconds >= NOTABLE * account.training_s > 0
+    ]
+    return f" (of it {', '.join(waits)})" if waits else ""
 
 
 def _state(series: Series, left: _Left | None, *, is_live: bool) -> str:
@@ -197,18 +217,26 @@ def _steps_left(series: Series) -> int:
     return left
 
 
-def _of_parts(spent: Spent, whole: float) -> tuple[Evidence, ...]:
-    parts = [
-        Evidence(name=name, value=getattr(spent, field), unit="s", definition=definition, figure="time_split")
-        for field, name, definition in PARTS
+def _of_parts(account: Account, whole: float) -> tuple[Evidence, ...]:
+    rows = [
+        ("wall time", whole, "From the first record of any log of the run to the last."),
+        (
+            "training",
+            account.training_s,
+            "Durations of the steps that stand, less what first steps take more.",
+        ),
     ]
-    wall = Evidence(
-        name="wall time",
-        value=whole,
-        unit="s",
-        definition="From the first record of any log of the run to the last.",
+    rows += [(item.name, item.seconds, item.definition) for item in account.items if item.name != "training"]
+    return tuple(
+        Evidence(
+            name=name,
+            value=seconds,
+            unit="s",
+            definition=definition,
+            figure="time_split" if name != "wall time" else "",
+        )
+        for name, seconds, definition in rows
     )
-    return wall, *parts
 
 
 def _of_hours(

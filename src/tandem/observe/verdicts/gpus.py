@@ -1,14 +1,27 @@
 """Were the GPUs fully used? By what they computed and what they waited for, not by their utilisation."""
 
 import math
+from dataclasses import replace
 
-from tandem.observe.devices import Gauges, device_name, flops_utilisation, read_gauges, tokens_per_s
+import numpy as np
+
+from tandem.observe.confidence import Decision, Grounds, Kind, Scale, decide, spread_over
+from tandem.observe.devices import (
+    Gauges,
+    device_name,
+    flops_utilisation,
+    is_peak_known,
+    read_gauges,
+    tokens_per_s,
+)
 from tandem.observe.exchange import Exposure, measure_exchange
-from tandem.observe.finding import Confidence, Evidence, Finding, Question, Verdict
+from tandem.observe.finding import Evidence, Finding, Question, Verdict, as_verdict
 from tandem.observe.numbers import percent
 from tandem.observe.series.columns import Series
+from tandem.observe.statistics import Estimate
 from tandem.observe.told import told_number
 from tandem.observe.verdicts.network import judge as judge_network
+from tandem.observe.verdicts.network import judge_exposure
 from tandem.observe.verdicts.words import UTILISATION, seconds
 
 __all__ = ["QUESTION", "judge"]
@@ -17,6 +30,7 @@ BUSY, IDLE = 0.90, 0.75
 """Shares of the step spent on the model's work: from here yes, below there no."""
 WORTH = 0.35
 """Of the measured peak: devices that compute all the time and reach less are held up by small work."""
+SCALE = Scale(borders=(IDLE, BUSY), answers=("no", "partly", "yes"))
 NEAR_BUSY, NEAR_WORTH = 0.02, 0.03
 NOTABLE = 0.05
 HELD_DOWN = 0.10
@@ -44,18 +58,20 @@ def judge(series: Series) -> Finding:
         text = "Cannot tell: too few steps were logged with their phases."
         return QUESTION.cannot_tell(text, missing=("phases of steps",))
     worth, gauges = flops_utilisation(series, exposure), read_gauges(series)
-    verdict, confidence = _verdict(exposure, worth)
     device = device_name(series)
     lacks = (
-        (math.isnan(worth), "the devices' peak, or the model's operations a token"),
+        (not is_peak_known(worth), "the devices' peak, or the model's operations a token"),
         (not exposure.probes and exposure.ranks > 1, "steps with and without exchange (probes)"),
-        (not exposure.split.is_complete, "logs of all ranks"),
+        (exposure.split.rank_share < 1, "logs of all ranks for all of the time"),
         (not device, "what device it ran on"),
         (not gauges.gpus and device not in ("", "cpu"), "samples of the GPUs"),
     )
+    missing = tuple(name for is_lacking, name in lacks if is_lacking)
+    decision = _decide(exposure, worth)
+    verdict = as_verdict(decision.answer)
     return QUESTION.answer(
         verdict,
-        confidence,
+        decision.grounds,
         _answer(exposure, verdict=verdict, worth=worth, gauges=gauges, device=device),
         evidence=(
             *_time_evidence(exposure),
@@ -63,44 +79,67 @@ def judge(series: Series) -> Finding:
             *_gauge_evidence(gauges),
         ),
         advice=_advice(exposure, verdict=verdict, worth=worth, gauges=gauges),
-        missing=tuple(name for lacking, name in lacks if lacking),
+        missing=missing,
     )
 
 
-def _verdict(exposure: Exposure, worth: float) -> tuple[Verdict, Confidence]:
-    busy = exposure.share(exposure.busy_s)
-    doubt = max(exposure.share(exposure.high_s - exposure.network_s), 0.0)
+def _decide(exposure: Exposure, worth: float) -> Decision:
+    """By the share of the training time that is computing, then by how much of the peak that is."""
+    by_time = _by_time(exposure)
+    if by_time.answer != "yes":
+        return by_time
+    if not is_peak_known(worth):
+        # Whether devices that compute all the time are well used rests on their peak.
+        return replace(by_time, grounds=replace(by_time.grounds, kind=Kind.ASSUMED))
+    by_worth = decide(
+        Scale(borders=(WORTH,), answers=("partly", "yes")),
+        Estimate(value=worth, low=worth - NEAR_WORTH, high=worth + NEAR_WORTH),
+    )
+    if by_worth.grounds.chance < by_time.grounds.chance:
+        grounds = replace(by_time.grounds, chance=by_worth.grounds.chance)
+        return Decision(answer=by_worth.answer, grounds=grounds)
+    return replace(by_time, answer=by_worth.answer)
+
+
+def _by_time(exposure: Exposure) -> Decision:
+    busy, known = exposure.share(exposure.busy_s), exposure.split.rank_share
     # Without probes computing may include slowing by the exchange; it is never more than was seen.
-    low, high = busy - max(doubt, NEAR_BUSY), busy + NEAR_BUSY
-    if busy < IDLE:
-        return "no", "low" if high >= IDLE else _sure(exposure)
-    if busy < BUSY:
-        return "partly", "low" if low < IDLE or high >= BUSY else _sure(exposure)
-    if math.isnan(worth):
-        return "yes", "low"
-    if worth < WORTH:
-        return "partly", "low" if worth >= WORTH - NEAR_WORTH or low < IDLE else _sure(exposure)
-    return "yes", "low" if low < BUSY or worth < WORTH + NEAR_WORTH else _sure(exposure)
-
-
-def _sure(exposure: Exposure) -> Confidence:
-    is_measured = exposure.split.is_complete and (exposure.probes or exposure.ranks == 1)
-    return "high" if is_measured else "medium"
+    doubt = max(exposure.share(exposure.high_s - exposure.network_s), NEAR_BUSY)
+    seen = Estimate(value=busy, low=busy - doubt, high=min(1.0, busy + NEAR_BUSY))
+    estimate = spread_over(seen, known)
+    is_proven = SCALE.answer_of(estimate.high) == SCALE.answer_of(busy) == "no"
+    kind = Kind.MEASURED
+    if not exposure.probes and exposure.ranks > 1:
+        kind = Kind.BOUND if is_proven else Kind.ASSUMED
+    with_stalls = SCALE.answer_of(exposure.share(exposure.busy_s + exposure.stalled_s))
+    lacks = (
+        (not exposure.probes and exposure.ranks > 1, "steps with and without exchange (probes)"),
+        (with_stalls != SCALE.answer_of(busy), "what held up computing in its longest steps"),
+    )
+    missing = tuple(name for is_lacking, name in lacks if is_lacking)
+    return decide(SCALE, estimate, kind=kind, coverage=known, lacks=missing)
 
 
 def _answer(exposure: Exposure, *, verdict: Verdict, worth: float, gauges: Gauges, device: str) -> str:
     busy = percent(exposure.share(exposure.busy_s))
-    lead = {"yes": "Yes", "no": "No", "partly": "Partly"}[verdict]
+    lead = {"yes": "Yes", "no": "No", "partly": "Partly", "cannot tell": "Cannot tell"}[verdict]
     what = {
         "cpu": "the cores (there is no GPU in this run)",
         "": "the devices (which, the log does not say)",
     }.get(device, "the GPUs")
     text = f"{lead}: {what} spent {busy} of a step of {seconds(exposure.step_s)} computing{_waits(exposure)}."
+    if exposure.split.rank_share < 1:
+        text += f" That is told from {percent(exposure.split.rank_share)} of the ranks' time; the rest was not logged."
     if math.isnan(worth):
         text += " How much of their peak that is was not measured."
+    elif not is_peak_known(worth):
+        text += (
+            f" They did {percent(worth)} of what was measured as their peak, so that something else kept them busy "
+            "while it was measured: it says nothing."
+        )
     else:
         text += f" They did {percent(worth)} of the operations that they were measured to be able to do."
-    if verdict == "partly" and exposure.share(exposure.busy_s) >= BUSY:
+    if verdict == "partly" and is_peak_known(worth) and exposure.share(exposure.busy_s) >= BUSY:
         text += (
             " They are busy all the time but with work too small or too scattered for them: a small model or small "
             "batches cannot fill such a device."
@@ -115,6 +154,7 @@ def _waits(exposure: Exposure) -> str:
         ("the network" if exposure.hosts > 1 else "the exchange between ranks", exposure.network_s),
         ("the slowest rank", exposure.straggler_s),
         ("data", exposure.data_s),
+        ("whatever held them up while they computed", exposure.stalled_s),
     )
     found = sorted(((exposure.share(value), name) for name, value in waits), reverse=True)
     named = [f"{percent(share)} for {name}" for share, name in found if share >= NOTABLE]
@@ -129,40 +169,56 @@ def _advice(exposure: Exposure, *, verdict: Verdict, worth: float, gauges: Gauge
             if held
             else ""
         )
-    cures = {
-        exposure.network_s: _exchange_less(exposure),
-        exposure.straggler_s: _straggler(exposure),
-        exposure.data_s: "Data come too slowly: see to the disk and the loader's processes on each host.",
-        exposure.other_s: "Much of the step is outside of the model: see what else the ranks' processes do.",
-    }
-    worst = max(cures)
-    if exposure.share(worst) >= NOTABLE:
-        return cures[worst]
-    return "A larger batch for each device, or a larger model, would use it better." if worth < WORTH else ""
+    cures = [
+        (exposure.straggler_s, _straggler(exposure)),
+        (exposure.data_s, "Data come too slowly: see to the disk and the loader's processes on each host."),
+        (
+            exposure.other_s,
+            "Much of the step is outside of the model: see what else the ranks' processes do.",
+        ),
+        (exposure.stalled_s, "Ranks stand still while they compute: see what else runs on their hosts."),
+    ]
+    # Where the network is not to blame, a faster one is no advice.
+    if exposure.hosts == 1 or judge_exposure(exposure).answer in {"yes", "partly"}:
+        cures.append((exposure.network_s, _exchange_less(exposure)))
+    cost, cure = max(cures)
+    if exposure.share(cost) >= NOTABLE:
+        return cure
+    is_small = is_peak_known(worth) and worth < WORTH
+    return "A larger batch for each device, or a larger model, would use it better." if is_small else ""
 
 
 def _exchange_less(exposure: Exposure) -> str:
     if exposure.hosts == 1:
-        return "Exchange less often: a larger batch, or fewer workers with more threads each."
-    return "Exchange less often or fewer bytes: a larger batch, compressed gradients, a faster link."
+        return "Exchange less often: a larger batch (batch.target_tokens), or fewer workers (--workers)."
+    return "Exchange less often: a larger batch (batch.target_tokens); or a faster link."
 
 
 def _straggler(exposure: Exposure) -> str:
     split = exposure.split
-    counts = {rank: float((split.last == rank).mean()) for rank in set(split.last.tolist())}
-    rank = max(counts, key=lambda each: counts[each])
-    if counts[rank] < 0.5 or exposure.ranks < 2:
+    # By the time that was waited for it: a rank that seldom stops, and long, costs more than one that is often last.
+    waited = np.bincount(split.last, weights=split.straggler_s)
+    rank = int(waited.argmax())
+    share = float(waited[rank] / max(waited.sum(), 1e-12))
+    if share < 0.5 or exposure.ranks < 2:
+        if exposure.is_data_late:
+            return "Ranks wait for those whose data come late: see to the disk and the loader's processes on each host."
         return "Ranks wait for one another, now for this one, now for that: batches of more equal cost would help."
     cause = "its data come late" if exposure.is_data_late else "it is slower"
-    return f"Rank {rank} arrives last in {percent(counts[rank])} of the steps ({cause}): see what else its host does."
+    return f"{percent(share)} of that time is waiting for rank {rank} ({cause}): see what else its host does."
 
 
 def _time_evidence(exposure: Exposure) -> tuple[Evidence, ...]:
     rows = (
         ("computing", exposure.busy_s, "forward, backward (less what the exchange slows them) and optimiser"),
-        ("waiting for the exchange", exposure.network_s, "the network's part; on one host the memory's"),
+        (
+            "waiting for the exchange",
+            exposure.network_s + exposure.inner_s,
+            "the network's part; on one host the memory's",
+        ),
         ("waiting for the slowest rank", exposure.straggler_s, "what ranks wait beyond that"),
         ("waiting for data", exposure.data_s, "no batch was there"),
+        ("standstill", exposure.stalled_s, "forward and backward beyond twice a rank's usual time"),
         ("other", exposure.other_s, "what has no name"),
     )
     return tuple(
@@ -228,7 +284,9 @@ def _imported(series: Series) -> Finding:
     network = judge_network(series)
     if network.verdict == "yes":
         text = f"No: by arithmetic the link explains the step, so that the GPUs waited for it much of the time.{told}"
-        return QUESTION.answer("no", network.confidence, text, evidence=evidence, missing=missing)
+        # It says no more than the answer about the network.
+        grounds = network.grounds or Grounds(kind=Kind.ASSUMED)
+        return QUESTION.answer("no", grounds, text, evidence=evidence, missing=missing)
     text = f"Cannot tell: what the GPUs computed and what they waited for is not in the files.{told}"
     if told:
         text = text.replace("say nothing against it", "do not tell either")

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tandem.observe.finding import Confidence, Evidence
+from tandem.observe.confidence import Grounds, Kind
+from tandem.observe.finding import Evidence
 from tandem.observe.numbers import count, duration
 from tandem.observe.series.columns import Series
 from tandem.observe.steady import steps_behind
@@ -28,7 +29,7 @@ class ToldTime:
     """A time that was added up, and of what."""
 
     whole_s: float
-    confidence: Confidence
+    grounds: Grounds
     answer: str
     evidence: tuple[Evidence, ...]
 
@@ -69,7 +70,8 @@ def tell_time(series: Series) -> ToldTime | None:
     )
     return ToldTime(
         whole_s=whole,
-        confidence="low" if len(series.starts) > 1 else "medium",
+        # Without a clock, pauses before restarts are taken to be none.
+        grounds=Grounds(kind=Kind.ASSUMED) if len(series.starts) > 1 else Grounds(lacks=("a clock",)),
         answer=text,
         evidence=_of_told(told, whole),
     )

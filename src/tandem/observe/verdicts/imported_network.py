@@ -2,7 +2,8 @@
 
 import math
 
-from tandem.observe.finding import Confidence, Evidence, Finding, Verdict
+from tandem.observe.confidence import Grounds, Kind
+from tandem.observe.finding import Evidence, Finding, Verdict
 from tandem.observe.numbers import percent
 from tandem.observe.series.columns import Series
 from tandem.observe.told import JUST, NEARLY, ToldLink, told_link
@@ -17,7 +18,7 @@ FULL = (0.75, JUST)
 """A rate that lies so between a common link and its speed is that link at its fullest."""
 TWICE = 2 * JUST
 """A link told up to so many times too slow is still taken for full: two lines together, or half of the bytes."""
-PARTLY, YES = 0.10, 0.25
+PARTLY = 0.10
 COMMON_BITS = (1e9, 2.5e9, 10e9, 25e9, 40e9, 50e9, 100e9)
 TWO_LINES_BITS = 2e9
 SHOWN_BITS = (1e9, 10e9, 25e9)
@@ -27,9 +28,18 @@ EXPERIMENT = (
     "Train some steps on one host alone, or with twice the batch: where the step hardly changes with the batch, "
     "or falls on one host, it was the network."
 )
+PROVEN = Grounds(kind=Kind.BOUND, lacks=(PAIR,))
+"""The link cannot have been faster than ordered, or was seen full."""
+LIKELY = Grounds(chance=0.6, kind=Kind.BOUND, lacks=(PAIR,))
+ORDERED = Grounds(kind=Kind.NOMINAL, lacks=(PAIR,))
+"""It rests on the link having delivered what was ordered."""
+NOTHING = Grounds(chance=0.0)
+
 RULE = (
     f"yes: the bytes of a step need at least {FILLED:.0%} of it on the link as told, or come to the rate of a full "
-    f"link that was seen; no: less than {YES:.0%} of it. A link told too slow for the bytes is wrong, or the bytes "
+    f"link that was seen; no, with "
+    f"low confidence: less than {PARTLY:.0%} of it, if the link delivered what was ordered. "
+    "A link told too slow for the bytes is wrong, or the bytes "
     "are: up to twice, the likely ways out (two lines together, half of the bytes) leave it full, which is yes with "
     "low confidence; beyond that, or where a rate was seen that cannot be either, nothing rests on it".replace(
         "%", " %"
@@ -41,10 +51,10 @@ def judge_imported(series: Series) -> Finding:
     """Compare what the bytes of a step need on the link with the step."""
     told = told_link(series)
     if told.ranks == 1:
-        return _finding(told, "no", "high", "No: one GPU exchanges nothing over any network.")
+        return _finding(told, "no", Grounds(), "No: one GPU exchanges nothing over any network.")
     if told.hosts == 1:
         text = f"No: all {told.ranks or 'its'} GPUs were in one host, and gradients crossed no network."
-        return _finding(told, "no", "medium", text)
+        return _finding(told, "no", Grounds(lacks=("phases of steps",)), text)
     if not told.ranks or not told.parameters or math.isnan(told.step_s):
         return _unknown(told)
     return _weigh(told)
@@ -67,7 +77,32 @@ def _weigh(told: ToldLink) -> Finding:
         if math.isnan(told.seen_bytes_per_s) or told.is_seen_too_little:
             return _by_table(told)
         return _by_seen(told)
+    if _is_full_as_ordered(told):
+        return _by_full_link(told)
     return _by_slow_link(told) if told.is_link_too_slow else _by_link(told)
+
+
+def _is_full_as_ordered(told: ToldLink) -> bool:
+    """Whether the mean rate that was seen is the speed that was ordered; a moment's rate would carry too much."""
+    low, high = FULL
+    is_full = low * told.link_bytes_per_s <= told.seen_bytes_per_s <= high * told.link_bytes_per_s
+    return is_full and max(told.sizes) >= FILLED * told.seen_bytes_per_s * told.step_s
+
+
+def _by_full_link(told: ToldLink) -> Finding:
+    """Two observations agree; where the bytes do not fit, fewer were sent than the arithmetic says."""
+    rate, link = told.seen_bytes_per_s, told.link_bytes_per_s
+    doubt = ""
+    if told.is_link_too_slow:
+        doubt = (
+            f" At that rate {megabytes_of(rate * told.step_s)} cross in a step: fewer bytes were sent than the "
+            f"arithmetic says."
+        )
+    text = (
+        f"Yes: the {byte_rate(rate)} seen are {percent(rate / link)} of the {bit_rate(link)} ordered, so the link was "
+        f"full for the whole step of {seconds(told.step_s)}. {_sum_up(told)}{doubt}{_busy(told)}"
+    )
+    return _finding(told, "yes", PROVEN, text)
 
 
 def _by_link(told: ToldLink) -> Finding:
@@ -82,18 +117,18 @@ def _by_link(told: ToldLink) -> Finding:
             f"Yes, by arithmetic: the link alone explains the step of {step}. {need}.{_misfit(told)}{_seen(told)}"
             f"{_busy(told)}"
         )
-        return _finding(told, "yes", "low" if told.is_seen_too_little else "medium", text)
-    if most < YES:
+        return _finding(told, "yes", LIKELY if told.is_seen_too_little else PROVEN, text)
+    if most < PARTLY:
         text = (
-            f"No, by arithmetic: of the step's {step} a faster network could save {percent(most)} at most. "
-            f"{need}.{_seen(told)}"
+            f"No, if the link delivered what was ordered: of the step's {step} a faster network could then save "
+            f"{percent(most)} at most. {need}.{_seen(told)}"
         )
-        return _finding(told, "no", "medium" if most < PARTLY else "low", text)
+        return _finding(told, "no", ORDERED, text)
     text = (
         f"Cannot tell: how much of the exchange computing hides was not measured. {need}, of the step's {step}."
         f"{_seen(told)}{_busy(told)}"
     )
-    return _finding(told, "cannot tell", "none", text)
+    return _finding(told, "cannot tell", NOTHING, text)
 
 
 def _by_slow_link(told: ToldLink) -> Finding:
@@ -111,16 +146,16 @@ def _by_slow_link(told: ToldLink) -> Finding:
     )
     if math.isnan(rate) and least > TWICE * link:
         text = f"Cannot tell: the link told cannot be the one between the hosts. {cannot}"
-        return _finding(told, "cannot tell", "none", text)
+        return _finding(told, "cannot tell", NOTHING, text)
     if math.isnan(rate):
         text = (
             f"Yes, most likely: the link as told is too slow for the step. {cannot} If it was not much faster than "
             f"told, it was full all the time; only a link much faster than told would make this a no.{_busy(told)}"
         )
-        return _finding(told, "yes", "low", text)
+        return _finding(told, "yes", LIKELY, text)
     text = f"Yes, by arithmetic: the link explains the step of {step}. {cannot}{_seen(told)}{_busy(told)}"
     is_full = rate <= JUST * link or rate / 2 >= FULL[0] * link
-    return _finding(told, "yes", "medium" if is_full else "low", text)
+    return _finding(told, "yes", PROVEN if is_full else LIKELY, text)
 
 
 def _by_neither(told: ToldLink) -> Finding:
@@ -131,7 +166,7 @@ def _by_neither(told: ToldLink) -> Finding:
         f"took {percent(rate / link)} of the step; if the arithmetic is right, both are wrong. {_what_tells()}"
         f"{_busy(told)}"
     )
-    return _finding(told, "cannot tell", "none", text)
+    return _finding(told, "cannot tell", NOTHING, text)
 
 
 def _by_seen(told: ToldLink) -> Finding:
@@ -144,19 +179,19 @@ def _by_seen(told: ToldLink) -> Finding:
             f"Cannot tell: {byte_rate(rate)} come to {megabytes_of(carried)} in a step of {step}, more than the "
             f"gradients need: both directions were added up, or there was other traffic. {need}. {_what_tells()}"
         )
-        return _finding(told, "cannot tell", "none", text)
+        return _finding(told, "cannot tell", NOTHING, text)
     if full := _full_link(told):
         text = (
             f"Yes, by arithmetic: the link explains the step of {step}. {need}. {_directions(told)} It rests on that "
             f"rate being a link at its fullest, as it is of {full}.{_busy(told)}"
         )
-        return _finding(told, "yes", "medium", text)
+        return _finding(told, "yes", PROVEN, text)
     text = (
         f"Cannot tell: {byte_rate(rate)} ({bit_rate(rate)}) is not what any common link carries when it is full. "
         f"{need}, and the step took {step}; but so many bytes a step give that mean rate also where computing sets "
         f"the pace. The speed of the link would tell."
     )
-    return _finding(told, "cannot tell", "none", text)
+    return _finding(told, "cannot tell", NOTHING, text)
 
 
 def _by_table(told: ToldLink) -> Finding:
@@ -169,7 +204,7 @@ def _by_table(told: ToldLink) -> Finding:
         f"Cannot tell: {why}. {_sum_up(told)} That would take {rates}; the step took {seconds(told.step_s)}.{doubt}"
         f"{_busy(told)}"
     )
-    return _finding(told, "cannot tell", "none", text)
+    return _finding(told, "cannot tell", NOTHING, text)
 
 
 def _what_tells() -> str:
@@ -187,7 +222,7 @@ def _unknown(told: ToldLink) -> Finding:
         if not is_known
     ]
     return _finding(
-        told, "cannot tell", "none", f"Cannot tell: the files do not have {' or '.join(lacking)}."
+        told, "cannot tell", NOTHING, f"Cannot tell: the files do not have {' or '.join(lacking)}."
     )
 
 
@@ -276,13 +311,13 @@ def _busy(told: ToldLink) -> str:
     return f" The GPUs showed {told.utilisation:.0%}".replace("%", " %") + f", but {UTILISATION}."
 
 
-def _finding(told: ToldLink, verdict: Verdict, confidence: Confidence, text: str) -> Finding:
+def _finding(told: ToldLink, verdict: Verdict, grounds: Grounds, text: str) -> Finding:
     is_bound = verdict == "yes"
     lacks_speed = math.isnan(told.link_bytes_per_s) or told.is_link_too_slow
     return QUESTION.answer(
         verdict,
         # On how many hosts it ran may be no more than a guess.
-        "low" if is_bound and not told.hosts else confidence,
+        LIKELY if is_bound and not told.hosts else grounds,
         text,
         evidence=_evidence(told),
         advice=_advice(told) if is_bound else (EXPERIMENT if verdict == "cannot tell" else ""),
@@ -294,8 +329,8 @@ def _finding(told: ToldLink, verdict: Verdict, confidence: Confidence, text: str
 
 def _advice(told: ToldLink) -> str:
     return (
-        f"A link of 10 Gb/s needs {_times(told, 10e9 / 8)} for the same bytes; sending gradients as halves or 8-bit "
-        f"numbers, or a larger batch for each exchange, needs no new link."
+        f"A link that delivers 10 Gb/s needs {_times(told, 10e9 / 8)} for the same bytes; a larger batch for each "
+        f"exchange needs no new link."
     )
 
 

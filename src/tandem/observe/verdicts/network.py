@@ -1,9 +1,11 @@
 """Was the network the bottleneck? By the time that a perfect network would save, never by utilisation."""
 
 import math
+from dataclasses import replace
 
+from tandem.observe.confidence import Decision, Grounds, Kind, Scale, decide
 from tandem.observe.exchange import Exposure, measure_exchange
-from tandem.observe.finding import Confidence, Finding, Verdict
+from tandem.observe.finding import Finding, Verdict, as_verdict
 from tandem.observe.numbers import percent
 from tandem.observe.ring import (
     Capacity,
@@ -11,11 +13,13 @@ from tandem.observe.ring import (
     WhatIf,
     gradient_bytes,
     link_capacity,
+    ordered_link,
     ring_bytes,
     traffic_per_step,
     what_if,
 )
 from tandem.observe.series.columns import Series
+from tandem.observe.statistics import Estimate
 from tandem.observe.verdicts.imported_network import judge_imported
 from tandem.observe.verdicts.network_evidence import (
     PARTLY,
@@ -24,21 +28,30 @@ from tandem.observe.verdicts.network_evidence import (
     YES,
     byte_evidence,
     exposed_evidence,
+    ordered_evidence,
     other_evidence,
 )
 from tandem.observe.verdicts.words import byte_rate, megabytes_of, seconds
 
-__all__ = ["QUESTION", "judge"]
+__all__ = ["QUESTION", "judge", "judge_exposure"]
 
 FEW_STEPS = 30
 NOTABLE = 0.10
 """Share of the step from which another wait is named."""
-NEARLY_ALL = 0.9
+CLOCKS = 0.015
+"""Share of the step by which the phases of a step may be off."""
+NEARLY_ALWAYS = 0.9
 """Share of steps in which a rank waits for data from which the reader is sure to set the pace."""
+RATHER = 0.6
+"""Chance of an answer that a reader of data close behind may change."""
+SCALE = Scale(borders=(PARTLY, YES), answers=("no", "partly", "yes"))
 SLOWER = 2.0
 """An exchange that takes so many times what the link's speed explains has another cause beside it."""
 
 PROBES = "steps with and without exchange (probes)"
+LONG_WAITS = (
+    "what held up the exchange in its longest waits: the network, or a rank that stood still while it waited"
+)
 
 
 def judge(series: Series) -> Finding:
@@ -47,10 +60,10 @@ def judge(series: Series) -> Finding:
         return judge_imported(series)
     exposure = measure_exchange(series)
     if (exposure.ranks if exposure is not None else _rank_count(series)) == 1:
-        return _plain("no", "high", "No: one rank exchanges nothing with anybody.")
+        return _plain("No: one rank exchanges nothing with anybody.")
     if exposure is None:
         text = "Cannot tell: too few steps were logged with their phases."
-        return _plain("cannot tell", "none", text, missing=("phases of steps",))
+        return QUESTION.cannot_tell(text, missing=("phases of steps",))
     return _judge(series, exposure)
 
 
@@ -60,65 +73,83 @@ def _rank_count(series: Series) -> int:
 
 def _judge(series: Series, exposure: Exposure) -> Finding:
     needed = ring_bytes(gradient_bytes(series), exposure.ranks)
-    capacity = link_capacity(series) if exposure.hosts != 1 else None
+    traffic = traffic_per_step(series) if exposure.hosts != 1 else ()
+    capacity = link_capacity(series, traffic) if exposure.hosts != 1 else None
     transfer_s = needed / capacity.bytes_per_s if capacity is not None and needed else math.nan
     other = what_if(exposure, transfer_s=transfer_s)
-    verdict, confidence = _verdict(exposure)
+    decision = judge_exposure(exposure)
     words = _Words(exposure, other=other, needed=needed, transfer_s=transfer_s, capacity=capacity)
-    traffic = traffic_per_step(series) if exposure.hosts != 1 else ()
+    verdict = as_verdict(decision.answer)
     return QUESTION.answer(
         verdict,
-        confidence,
+        decision.grounds,
         words.answer(verdict),
         evidence=(
             *exposed_evidence(exposure),
             *other_evidence(other, exposure),
             *byte_evidence(needed, traffic=traffic, capacity=capacity, step_s=exposure.step_s),
+            *ordered_evidence(ordered_link(series) if exposure.hosts != 1 else math.nan),
         ),
         advice=words.advice(verdict),
         missing=_missing(series, exposure, traffic=traffic),
     )
 
 
-def _class(share: float) -> Verdict:
-    if share >= YES:
-        return "yes"
-    return "partly" if share >= PARTLY else "no"
-
-
-def _verdict(exposure: Exposure) -> tuple[Verdict, Confidence]:
+def judge_exposure(exposure: Exposure) -> Decision:
+    """The answer by the share of the training time that a network without cost would save."""
     if exposure.hosts == 1:
-        return "no", "high"
+        # Where all ranks are on one host is a fact that their logs tell.
+        return Decision(answer="no", grounds=Grounds())
     if exposure.saved_s < exposure.network_s:
         return _behind_reader(exposure)
-    found = _class(exposure.share(exposure.network_s))
-    ends = {_class(exposure.share(end)) for end in (exposure.low_s, exposure.high_s)}
-    if not exposure.split.is_complete:
-        # With a rank unheard of, its lateness and the network look alike.
-        return (found, "medium") if ends == {found} else ("cannot tell", "none")
-    # Readers that are late now and then may be close behind, and set the pace as soon as the network is faster.
-    if found != _class(exposure.share(exposure.least_saved_s)):
-        return found, "low"
-    if exposure.probes:
-        return found, _by_count(exposure) if ends == {found} else "low"
-    return _without_probes(found, ends, exposure)
+    estimate = _estimate(exposure)
+    kind = Kind.MEASURED
+    if not exposure.probes:
+        # The wait is a lower bound: it proves that the cost is above a border, and nothing else.
+        is_proven = SCALE.answer_of(estimate.low) == "yes"
+        kind = Kind.BOUND if is_proven else Kind.ASSUMED
+    if exposure.hosts == 0 and SCALE.answer_of(estimate.high) != "no":
+        kind = Kind.ASSUMED
+    decision = decide(SCALE, estimate, kind=kind, coverage=exposure.coverage, lacks=_lacks(exposure))
+    if not exposure.split.is_complete and decision.answer != "no":
+        # The least wait of the ranks that were logged is only an upper end: the others may have arrived later.
+        return replace(decision, answer="cannot tell")
+    # Readers that are late often, or close behind, may set the pace as soon as the network is faster.
+    least_s = min(exposure.least_saved_s, exposure.network_s - exposure.late_data_s)
+    if decision.answer not in {"cannot tell", SCALE.answer_of(exposure.share(least_s))}:
+        return replace(
+            decision, grounds=replace(decision.grounds, chance=min(decision.grounds.chance, RATHER))
+        )
+    return decision
 
 
-def _behind_reader(exposure: Exposure) -> tuple[Verdict, Confidence]:
+def _estimate(exposure: Exposure) -> Estimate:
+    value, low, high = (
+        exposure.share(seconds) for seconds in (exposure.network_s, exposure.low_s, exposure.high_s)
+    )
+    return Estimate(value=value, low=max(0.0, min(low, value - CLOCKS)), high=max(high, value + CLOCKS))
+
+
+def _lacks(exposure: Exposure) -> tuple[str, ...]:
+    """What the answer would need to be sure."""
+    without = SCALE.answer_of(exposure.share(exposure.network_s - exposure.long_wait_s))
+    lacks = (
+        (not exposure.probes, PROBES),
+        (len(exposure.split.step) < FEW_STEPS, f"at least {FEW_STEPS} steps"),
+        (without != SCALE.answer_of(exposure.share(exposure.network_s)), LONG_WAITS),
+        (exposure.hosts == 0, "on which hosts the ranks were"),
+    )
+    return tuple(name for is_lacking, name in lacks if is_lacking)
+
+
+def _behind_reader(exposure: Exposure) -> Decision:
     """The reader of data sets the pace, or would as soon as the network were faster."""
-    is_sure = exposure.is_starved and exposure.split.reader.late >= NEARLY_ALL and exposure.split.is_complete
-    return _class(exposure.share(exposure.saved_s)), "high" if is_sure else "low"
-
-
-def _without_probes(found: Verdict, ends: set[Verdict], exposure: Exposure) -> tuple[Verdict, Confidence]:
-    """The wait is a lower bound: above a border it is proof, and below one it says nothing unless the rest is small."""
-    if ends == {found}:
-        return found, _by_count(exposure) if found == "yes" else "medium"
-    return ("cannot tell", "none") if found == "no" else (found, "low")
-
-
-def _by_count(exposure: Exposure) -> Confidence:
-    return "high" if len(exposure.split.step) >= FEW_STEPS else "medium"
+    late = exposure.split.reader.late
+    is_shown = exposure.is_starved and late >= NEARLY_ALWAYS
+    return Decision(
+        answer=SCALE.answer_of(exposure.share(exposure.saved_s)),
+        grounds=Grounds(chance=late if is_shown else RATHER, coverage=exposure.split.heard),
+    )
 
 
 class _Words:
@@ -140,17 +171,8 @@ class _Words:
         each = self._exposure
         whole = f"of a step of {seconds(each.step_s)}"
         cost = f"{seconds(each.network_s)} ({percent(each.share(each.network_s))})"
-        if verdict == "cannot tell" and each.split.is_complete:
-            return (
-                f"Cannot tell: ranks wait {cost} {whole} for the exchange of gradients, but by how much it slows the "
-                f"computing beside it was not measured, and both may be {percent(each.share(each.high_s))}."
-                f"{self._instead()}"
-            )
         if verdict == "cannot tell":
-            return (
-                f"Cannot tell: only some of the {each.ranks} ranks were logged, so that waiting for a slow rank and "
-                f"for the network look alike; {cost} {whole} are one or the other, or both.{self._instead()}"
-            )
+            return f"{self._unknown(cost, whole)}{self._instead()}"
         if each.hosts == 1:
             return (
                 f"No: all {each.ranks} ranks are on one host and no network is between them. They exchange gradients "
@@ -166,16 +188,52 @@ class _Words:
         lead = {"yes": "Yes", "partly": "Partly", "no": "No"}[verdict]
         return (
             f"{lead}: {bound}{cost} {whole} are the exchange of gradients; with a network that takes no time a step "
-            f"would take {seconds(self._other.perfect_s)}{self._until()}.{self._reader()}{self._link()}"
-            f"{self._instead()}"
+            f"would take {seconds(self._other.perfect_s)}{self._until()}.{self._part()}{self._long()}{self._reader()}"
+            f"{self._link()}{self._instead()}"
+        )
+
+    def _unknown(self, cost: str, whole: str) -> str:
+        each = self._exposure
+        if not each.split.is_complete:
+            return (
+                f"Cannot tell: all {each.ranks} ranks were logged for {percent(each.split.heard)} of the time only, so "
+                f"that waiting for a slow rank and for the network look alike; {cost} {whole} are one or the other, "
+                f"or both."
+            )
+        between = (
+            f"it may be anything from {percent(each.share(each.low_s))} to {percent(each.share(each.high_s))}"
+        )
+        if each.probes:
+            return (
+                f"Cannot tell: the exchange of gradients costs about {cost} {whole}, but the probes speak for "
+                f"{percent(each.coverage)} of the time only, and over all {between}."
+            )
+        return (
+            f"Cannot tell: ranks wait {cost} {whole} for the exchange of gradients, but by how much it slows the "
+            f"computing beside it was not measured: {between}."
         )
 
     def _until(self) -> str:
         return ", which the reader of data needs" if self._exposure.saved_s < self._exposure.network_s else ""
 
+    def _part(self) -> str:
+        """For how much of the time there was a network at all."""
+        split = self._exposure.split
+        shares = split.step_s * (split.hosts != 1)
+        part = float(shares.sum() / split.step_s.sum())
+        return "" if part == 1 else f" All ranks were on one host for {percent(1 - part)} of the time."
+
+    def _long(self) -> str:
+        share = self._exposure.share(self._exposure.long_wait_s)
+        if share < NOTABLE / 2:
+            return ""
+        return (
+            f" {percent(share)} lie in waits that last as long as many steps: something stalls now and then."
+        )
+
     def _reader(self) -> str:
         each = self._exposure
-        if _class(each.share(each.least_saved_s)) == _class(each.share(each.saved_s)):
+        if SCALE.answer_of(each.share(each.least_saved_s)) == SCALE.answer_of(each.share(each.saved_s)):
             return ""
         return (
             f" But data came late in {percent(each.split.reader.late)} of the steps; if their reader is as close "
@@ -190,7 +248,10 @@ class _Words:
             f"{byte_rate(self._capacity.bytes_per_s)}, {self._capacity.origin}"
         )
         if self._exposure.wait_s > SLOWER * self._transfer_s and self._is_notable(self._exposure.wait_s):
-            return f"{text}: less than was waited, so something else slows the exchange too, such as other traffic."
+            return (
+                f"{text}: less than was waited, so the link was slower than that, or something else slows the exchange "
+                f"too, such as other traffic."
+            )
         return f"{text}."
 
     def _instead(self) -> str:
@@ -201,6 +262,8 @@ class _Words:
         if self._is_notable(each.straggler_s):
             late = ", whose data come late" if each.is_data_late else ""
             found.append(f"{percent(each.share(each.straggler_s))} are waiting for the slowest rank{late}")
+        if self._is_notable(each.stalled_s):
+            found.append(f"{percent(each.share(each.stalled_s))} are standstills while computing")
         return f" Not the network: {' and '.join(found)}." if found else ""
 
     def _is_notable(self, value: float) -> bool:
@@ -212,8 +275,8 @@ class _Words:
             if not self._is_notable(each.network_s):
                 return ""
             return (
-                f"A batch twice the size gives {_gain(other.double_batch_gain)} tokens/s: the exchange between the "
-                f"ranks stays the same."
+                f"A batch twice the size (batch.target_tokens) gives {_gain(other.double_batch_gain)} tokens/s: the "
+                f"exchange between the ranks stays the same."
             )
         if each.is_starved:
             return (
@@ -222,10 +285,10 @@ class _Words:
         if verdict in ("no", "cannot tell"):
             return ""
         return (
-            f"At least this would come of it: a link twice as fast, or half of the bytes (gradients as bf16), "
-            f"{seconds(other.double_rate_s)} a step ({_gain(each.step_s / other.double_rate_s)} tokens/s); a link ten "
-            f"times as fast {seconds(other.tenfold_rate_s)} ({_gain(each.step_s / other.tenfold_rate_s)}); a batch "
-            f"twice the size {_gain(other.double_batch_gain)} tokens/s, since its bytes stay the same."
+            f"At least this would come of it: a link twice as fast {seconds(other.double_rate_s)} a step "
+            f"({_gain(each.step_s / other.double_rate_s)} tokens/s); a link ten times as fast "
+            f"{seconds(other.tenfold_rate_s)} ({_gain(each.step_s / other.tenfold_rate_s)}); a batch twice the size "
+            f"(batch.target_tokens) {_gain(other.double_batch_gain)} tokens/s, since its bytes stay the same."
         )
 
 
@@ -237,22 +300,18 @@ def _missing(series: Series, exposure: Exposure, *, traffic: tuple[Traffic, ...]
     if exposure.hosts == 1:
         return ()
     lacks = (
-        (not exposure.probes, PROBES),
-        (not exposure.split.is_complete, "logs of all ranks"),
+        (exposure.split.heard < 1, "logs of all ranks for all of the time"),
         (not traffic, "samples of the interfaces"),
         (not series.links, "the link's speed before training"),
     )
-    return tuple(name for lacking, name in lacks if lacking)
+    return (*_lacks(exposure), *(name for is_lacking, name in lacks if is_lacking))
 
 
-def _plain(
-    verdict: Verdict, confidence: Confidence, answer: str, *, missing: tuple[str, ...] = ()
-) -> Finding:
+def _plain(answer: str) -> Finding:
     return QUESTION.answer(
-        verdict,
-        confidence,
+        "no",
+        Grounds(),
         answer,
         would_change=f"A run on several hosts whose steps are logged with their phases. The rule: {RULE}.",
-        missing=missing,
-        figure="exchange" if missing else "",
+        figure="",
     )

@@ -1,5 +1,7 @@
 """The question about the network and what its answer rests on: exposed time, other networks, bytes on the links."""
 
+import math
+
 from tandem.observe.exchange import Exposure
 from tandem.observe.finding import Evidence, Question
 from tandem.observe.ring import Capacity, Traffic, WhatIf
@@ -13,6 +15,7 @@ __all__ = [
     "carried_evidence",
     "exposed_evidence",
     "link_evidence",
+    "ordered_evidence",
     "other_evidence",
 ]
 
@@ -36,6 +39,10 @@ QUESTION = Question(
 
 def exposed_evidence(exposure: Exposure) -> tuple[Evidence, ...]:
     """What the exchange costs, and what else is waited for."""
+    return (*_cost_evidence(exposure), *_wait_evidence(exposure))
+
+
+def _cost_evidence(exposure: Exposure) -> tuple[Evidence, ...]:
     known = (
         f"the wait, and what {exposure.probes} probes show it slows the computing beside it: (step with exchange) − "
         "(step without), each of the slowest rank"
@@ -70,11 +77,23 @@ def exposed_evidence(exposure: Exposure) -> tuple[Evidence, ...]:
             "nobody",
             figure="exchange",
         ),
+    )
+
+
+def _wait_evidence(exposure: Exposure) -> tuple[Evidence, ...]:
+    return (
         Evidence(
             name="wait for the slowest rank",
             value=exposure.straggler_s,
             unit="s",
             definition="mean over ranks of what they waited beyond that; a faster network would not shorten it",
+            figure="anatomy",
+        ),
+        Evidence(
+            name="standstill",
+            value=exposure.stalled_s,
+            unit="s",
+            definition="mean over ranks of what forward and backward took beyond twice their usual time",
             figure="anatomy",
         ),
         Evidence(
@@ -164,6 +183,16 @@ def link_evidence(capacity: Capacity) -> Evidence:
         unit="bytes/s",
         definition=f"one direction, {capacity.origin}",
     )
+
+
+def ordered_evidence(bytes_per_s: float) -> tuple[Evidence, ...]:
+    """Speed that the slowest interface claims, where one does."""
+    if math.isnan(bytes_per_s):
+        return ()
+    definition = (
+        "as the interface agreed with the switch, one direction: ordered, not measured; nothing rests on it"
+    )
+    return (Evidence(name="link, nominal", value=bytes_per_s, unit="bytes/s", definition=definition),)
 
 
 def carried_evidence(traffic: Traffic, *, figure: str) -> list[Evidence]:

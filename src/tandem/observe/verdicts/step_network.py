@@ -3,9 +3,11 @@
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tandem.observe.confidence import Grounds
 from tandem.observe.exchange import Exposure, measure_exchange
-from tandem.observe.finding import Confidence, Evidence, Finding, Question
+from tandem.observe.finding import Evidence, Finding, Question
 from tandem.observe.numbers import percent
 from tandem.observe.ring import Traffic, gradient_bytes, link_capacity, ring_bytes, traffic_per_step
 from tandem.observe.series.columns import Series
@@ -30,6 +32,8 @@ BLOCKS = 40
 FEWEST_BLOCKS = 8
 STEADY = 0.02
 """Steps whose blocks differ by less, against their mean, teach nothing about what makes them longer."""
+LONG = 2.0
+"""Medians from which a step is said to have taken long."""
 APART = 0.15
 """Measured bytes that differ from the predicted ones by more are remarked on."""
 
@@ -44,7 +48,7 @@ def judge(series: Series) -> Finding:
         return QUESTION.cannot_tell(text, missing=("phases of steps",))
     if exposure.ranks == 1:
         text = f"One rank exchanges nothing: all of the {seconds(exposure.step_s)} a step are its own."
-        return QUESTION.answer("measured", "high", text, evidence=_parts(exposure), figure="anatomy")
+        return QUESTION.answer("measured", Grounds(), text, evidence=_parts(exposure), figure="anatomy")
     return _measured(series, exposure)
 
 
@@ -57,7 +61,6 @@ def _measured(series: Series, exposure: Exposure) -> Finding:
         (exposure.hosts != 1 and not traffic, "samples of the interfaces"),
     )
     missing = tuple(name for lacking, name in lacks if lacking)
-    confidence: Confidence = "low" if not exposure.split.is_complete else ("medium" if missing else "high")
     sentences = (
         _lead(exposure, needed),
         _carried(traffic, needed=needed, step_s=exposure.step_s),
@@ -65,7 +68,12 @@ def _measured(series: Series, exposure: Exposure) -> Finding:
     )
     return QUESTION.answer(
         "measured",
-        confidence,
+        Grounds(
+            chance=1.0 if exposure.split.is_complete else 0.5,
+            kind=exposure.kind,
+            coverage=exposure.coverage,
+            lacks=missing,
+        ),
         " ".join(text for text in sentences if text),
         evidence=(*_parts(exposure), *_byte_evidence(series, needed=needed, traffic=traffic)),
         missing=missing,
@@ -115,11 +123,25 @@ def _variation(exposure: Exposure) -> str:
     if len(whole) < FEWEST_BLOCKS or len(split.step) < FEWEST_BLOCKS * 2:
         return ""
     if spread < STEADY:
-        return "The same bytes cross in every step and it hardly varies over the run, which teaches nothing more."
+        return _rare(split.step_s) or (
+            "The same bytes cross in every step and it hardly varies over the run, which teaches nothing more."
+        )
     together = 0.0 if np.std(wait) == 0 else float(np.corrcoef(whole, wait)[0, 1])
     return (
         f"Over the run the step varies by {percent(spread)}; {percent(max(0.0, together) ** 2)} of that goes with the "
         f"wait for the exchange, whose bytes stay the same."
+    )
+
+
+def _rare(step_s: NDArray[np.float64]) -> str:
+    """What steps that take far longer than others come to; empty where that is little."""
+    slow = step_s > LONG * np.median(step_s)
+    share = float(step_s[slow].sum() / step_s.sum())
+    if share < STEADY:
+        return ""
+    return (
+        f"The same bytes cross in every step; {percent(float(slow.mean()))} of the steps take over {LONG:g} medians, "
+        f"and {percent(share)} of the time."
     )
 
 
@@ -130,8 +152,10 @@ def _parts(exposure: Exposure) -> tuple[Evidence, ...]:
     rows = (
         ("computing", exposure.compute_s, "forward and backward, less what the exchange slows them"),
         ("exchange", exposure.network_s, exchange),
+        ("exchange on one host", exposure.inner_s, "the same, in the part of the run that was on one host"),
         ("waiting for the slowest rank", exposure.straggler_s, "what ranks wait beyond the least wait"),
         ("waiting for data", exposure.data_s, "no batch was there"),
+        ("standstill", exposure.stalled_s, "forward and backward beyond twice a rank's usual time"),
         ("optimiser", exposure.optimizer_s, "new weights"),
         ("rest", exposure.other_s, "what has no name"),
     )
@@ -142,6 +166,7 @@ def _parts(exposure: Exposure) -> tuple[Evidence, ...]:
         definition=f"mean of {len(exposure.split.step):,} steady steps, {exposure.ranks} ranks: the sum of its parts",
         figure="anatomy",
     )
+    known = [row for row in rows if row[1] or row[0] != "exchange on one host"]
     parts = tuple(
         Evidence(
             name=name,
@@ -152,7 +177,7 @@ def _parts(exposure: Exposure) -> tuple[Evidence, ...]:
             definition=f"a step, mean over ranks: {meaning}",
             figure="anatomy",
         )
-        for name, value, meaning in rows
+        for name, value, meaning in known
     )
     return (whole, *parts)
 
@@ -169,7 +194,7 @@ def _byte_evidence(series: Series, *, needed: float, traffic: tuple[Traffic, ...
     ]
     for each in traffic:
         found += carried_evidence(each, figure="step_bytes")
-    capacity = link_capacity(series) if traffic else None
+    capacity = link_capacity(series, traffic) if traffic else None
     if capacity is not None:
         found.append(link_evidence(capacity))
     return tuple(found)
@@ -178,10 +203,11 @@ def _byte_evidence(series: Series, *, needed: float, traffic: tuple[Traffic, ...
 def _imported(told: ToldLink) -> Finding:
     if told.ranks == 1:
         text = "One GPU exchanges nothing over a network."
-        return QUESTION.answer("measured", "medium", text, figure="anatomy")
+        return QUESTION.answer("measured", Grounds(lacks=("phases of steps",)), text, figure="anatomy")
     if told.hosts == 1:
         text = f"All {told.ranks or 'its'} GPUs were in one host: their exchange crossed no network."
-        return QUESTION.answer("measured", "medium", text, missing=("phases of steps",))
+        lacks = ("phases of steps",)
+        return QUESTION.answer("measured", Grounds(lacks=lacks), text, missing=lacks)
     if not told.fp32_bytes or math.isnan(told.step_s):
         text = "Cannot tell: the files lack the number of GPUs, of parameters, or the time of a step."
         return QUESTION.cannot_tell(text, missing=("bytes a step", "phases of steps"))
@@ -191,7 +217,7 @@ def _imported(told: ToldLink) -> Finding:
         text, carried = _told_seen(told), (_seen_evidence(told),)
     return QUESTION.answer(
         "measured" if is_seen else "cannot tell",
-        "medium" if is_seen else "none",
+        Grounds(lacks=("phases of steps",)),
         text,
         evidence=(
             Evidence(

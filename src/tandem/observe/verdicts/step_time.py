@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tandem.observe.finding import Confidence, Evidence, Finding, Question
+from tandem.observe.confidence import Grounds, Kind
+from tandem.observe.finding import Evidence, Finding, Question
 from tandem.observe.numbers import count, percent
 from tandem.observe.series.columns import Series
 from tandem.observe.statistics import Estimate, block_means, median_with_interval, slope_of
@@ -74,15 +75,28 @@ def judge(series: Series) -> Finding:
             missing=("the duration of steps",),
         )
     is_mean = _is_mean(series)
-    enough = len(pace.duration_s) >= ENOUGH and not is_mean
-    confidence: Confidence = "high" if enough else "medium" if len(pace.duration_s) >= FEW else "low"
     return QUESTION.answer(
         "measured",
-        confidence,
+        _grounds(series, pace, is_mean),
         _answer(pace, is_mean),
         evidence=_evidence(pace, is_mean),
         missing=("single steps: the log has means of many",) if is_mean else (),
         advice=_advice(pace),
+    )
+
+
+def _grounds(series: Series, pace: _Pace, is_mean: bool) -> Grounds:
+    timed, steps = len(pace.duration_s), series.steps.step
+    first = min((started.step for _, started in series.starts), default=int(steps[0]) - 1)
+    made = max(int(steps[-1]) - first, 1)
+    lacks = (
+        (timed < ENOUGH, f"at least {ENOUGH} steps"),
+        (is_mean, "single steps"),
+    )
+    return Grounds(
+        kind=Kind.MEASURED if timed >= FEW else Kind.ASSUMED,
+        coverage=1.0 if is_mean else min(1.0, (timed + pace.left_out) / made),
+        lacks=tuple(name for is_lacking, name in lacks if is_lacking),
     )
 
 

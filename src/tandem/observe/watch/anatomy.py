@@ -4,9 +4,9 @@ from collections import deque
 
 import numpy as np
 
-from tandem.observe.exchange import split_steps
 from tandem.observe.numbers import share
 from tandem.observe.series.columns import PHASES, Numbers, Probes, RankSteps, Series, Short, Steps
+from tandem.observe.split import split_steps
 from tandem.observe.watch.recent import STEPS, Recent, RecentStep
 from tandem.runlog.event import StepFinished, TrainingStarted
 
@@ -39,16 +39,19 @@ class Anatomy:
         split = split_steps(self._series(recent, started, ranks=ranks)) if started is not None else None
         if split is None or not split.is_complete:
             return {"waiting" if name == "exchange" else name: part for name, part in recent.phases.items()}
-        whole = float(split.step_s.sum())
+        heard = split.is_heard
+        whole = float(split.step_s[heard].sum())
         spent = {
+            "data": split.data_s,
+            "compute": split.compute_s,
+            "standstill": split.stalled_s,
             "network": split.network_s,
             "slowest rank": split.straggler_s,
             "optimizer": split.optimizer_s,
             "other": split.other_s,
         }
-        shares = {name: share(float(seconds.sum()), whole) for name, seconds in spent.items()}
-        data = share(float(split.data_s.sum()), whole)
-        return {"data": data, "compute": max(0.0, 1.0 - data - sum(shares.values())), **shares}
+        shares = {name: share(float(seconds[heard].sum()), whole) for name, seconds in spent.items()}
+        return {name: part for name, part in shares.items() if part or name != "standstill"}
 
     def _series(self, recent: Recent, started: TrainingStarted, *, ranks: int) -> Series:
         """The last steps as a series of nothing else."""

@@ -21,6 +21,7 @@ PHASE_STYLES = {
     "backward": "cyan",
     "compute": "green",
     "exchange": "red",
+    "standstill": "bright_red",
     "network": "red",
     "waiting": "red",
     "slowest rank": "yellow",

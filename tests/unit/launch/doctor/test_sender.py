@@ -1,5 +1,6 @@
 import json
 import socket
+from typing import Any
 
 import pytest
 
@@ -36,6 +37,32 @@ def test_noise_on_the_port_harms_nothing(port: int) -> None:
     assert try_port("127.0.0.1", port, TOKEN) == "open"
 
 
+def test_it_listens_at_one_address_alone() -> None:
+    listener = Listener(TOKEN, address="127.0.0.2")
+    number = listener.open(0)
+    assert number is not None
+    assert try_port("127.0.0.2", number, TOKEN) == "open"
+    assert try_port("127.0.0.1", number, TOKEN) == "refused"
+    listener.close()
+
+
+def test_strangers_take_a_bounded_number_of_threads_and_none_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(listener_module, "_MOST_AT_ONCE", 2)
+    monkeypatch.setattr(listener_module, "_TOKEN_S", 0.2)
+    listener = Listener(TOKEN, address="127.0.0.1")
+    number = listener.open(0)
+    silent = [socket.create_connection(("127.0.0.1", number), 30) for _ in range(20)]
+    # Most are turned away at once, and the others when they have shown nothing.
+    assert [connection.recv(1) for connection in silent] == [b""] * 20
+    for connection in silent:
+        connection.close()
+    assert number is not None
+    assert try_port("127.0.0.1", number, TOKEN) == "open"
+    listener.close()
+
+
 def test_a_port_where_nobody_listens_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         number = server.getsockname()[1]
@@ -55,14 +82,12 @@ def test_a_link_without_faults_is_measured_without_loss(port: int) -> None:
 
 
 def test_datagrams_that_do_not_arrive_are_lost(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    sent = socket.socket.sendto
     count = iter(range(10_000))
 
-    def lossy(end: socket.socket, data: bytes, to: tuple[str, int]) -> int:
-        return len(data) if next(count) % 10 == 0 else sent(end, data, to)
-
     class Lossy(socket.socket):
-        sendto = lossy  # type: ignore[assignment]
+        def send(self, data: Any, flags: int = 0) -> int:
+            is_lost = self.type == socket.SOCK_DGRAM and next(count) % 10 == 0
+            return len(data) if is_lost else super().send(data, flags)
 
     monkeypatch.setattr("tandem.launch.doctor.sender.socket.socket", Lossy)
     assert measure("127.0.0.1", port, TOKEN, seconds=0.1, datagrams=200)["loss"] == pytest.approx(0.1)

@@ -18,10 +18,16 @@ class Patient:
 
     answer: Any
     asked: dict[str, Any] = field(default_factory=dict)
+    is_closed: bool = False
 
     def ask(self, do: str, **what: Any) -> "Future[Any]":
         future: Future[Any] = Future()
+        if do == "close":
+            self.is_closed = True
+            future.set_result(None)
+            return future
         if do == "listeners":
+            assert self.is_closed, "the doctor's own listeners would be taken for somebody's"
             future.set_result({"0.0.0.0:22": "sshd"} | ({"10.0.0.1:4242": "python"} if self.asked else {}))
             return future
         assert do == "reduce"

@@ -24,7 +24,7 @@ def first_log(tmp_path: Path) -> Report:
 def test_of_a_run_with_one_of_two_logs_it_is_not_said_that_no_network_was_there(first_log: Report) -> None:
     network = found(first_log, "network")
     assert (network.verdict, network.confidence) == ("cannot tell", "none")
-    assert "logs of all ranks" in network.missing
+    assert "logs of all ranks for all of the time" in network.missing
     assert "one host" not in network.answer
 
 

@@ -39,11 +39,14 @@ def exchanged(
     late_data_s: float = 0.0,
     steps: int = 400,
     hosts: Sequence[str] = ("alpha", "beta"),
-    probed: bool = True,
+    probed: bool | Sequence[int] = True,
     peak: float | None = 10e12,
     **parts: Any,
 ) -> Series:
-    """A rank a host named; the last one may be late, and the exchange may slow the computing beside it."""
+    """A rank a host named; the last one may be late, and the exchange may slow the computing beside it.
+
+    `probed` may name the steps that are also done without the exchange.
+    """
     random = np.random.default_rng(7)
     shape = (len(hosts), steps)
     compute = compute_s * (1 + 0.02 * random.standard_normal(shape)) + slowing_s
@@ -61,8 +64,8 @@ def exchanged(
         "other": 0.01,
     }
     rows = []
-    for step in (20, 60, 180):
-        if not probed or len(hosts) == 1 or step >= steps:
+    for step in probed if not isinstance(probed, bool) else (20, 60, 180) if probed else ():
+        if len(hosts) == 1 or step >= steps:
             continue
         together = float(compute[:, step].max() + wait[step])
         for rank in range(len(hosts)):

@@ -41,7 +41,10 @@ def going_on() -> Series:
 def test_an_ended_run_is_told_by_its_wall_time_and_where_it_went() -> None:
     steps = build_steps(7200)
     series = build_series(
-        steps=steps, ranks=build_ranks(steps, ranks=4, hosts=("a", "a", "b", "b")), end_s=3625.0
+        steps=steps,
+        ranks=build_ranks(steps, ranks=4, hosts=("a", "a", "b", "b")),
+        starts=((5.0, build_start(ranks=4)),),
+        end_s=3625.0,
     )
     finding = judge(series)
     assert (finding.number, finding.key, finding.verdict, finding.confidence) == (
@@ -53,7 +56,7 @@ def test_an_ended_run_is_told_by_its_wall_time_and_where_it_went() -> None:
     assert finding.answer.startswith("1 h 00 min of wall time: training 99.3 %")
     assert "It ended after 7,200 steps: reached 1,000 steps." in finding.answer
     assert value(finding, "host-hours") == pytest.approx(2 * 3625 / 3600)
-    assert value(finding, "GPU-hours") == pytest.approx(2 * 3625 / 3600)
+    assert value(finding, "GPU-hours") == pytest.approx(4 * 3625 / 3600)
     assert "price" in finding.missing[0]
 
 
@@ -100,7 +103,8 @@ def test_cpus_have_no_gpu_hours() -> None:
 
 
 def test_time_that_no_record_explains_lowers_the_trust() -> None:
-    assert judge(build_series(end_s=2000.0)).confidence == "medium"
+    assert judge(build_series(end_s=700.0)).confidence == "medium"
+    assert judge(build_series(end_s=3000.0)).confidence == "low"
 
 
 def test_an_imported_log_without_a_clock_is_added_up() -> None:

@@ -36,7 +36,7 @@ def test_without_a_measured_peak_yes_is_uncertain() -> None:
         ({"network_s": 1.0}, "for the network", "a faster link"),
         ({"network_s": 1.0, "hosts": ("alpha", "alpha")}, "for the exchange between ranks", "fewer workers"),
         ({"network_s": 0.02, "data_s": 1.0}, "for data", "Data come too slowly"),
-        ({"network_s": 0.02, "late_s": 2.0}, "for the slowest rank", "Rank 1 arrives last"),
+        ({"network_s": 0.02, "late_s": 2.0}, "for the slowest rank", "waiting for rank 1 (it is slower)"),
     ],
 )
 def test_what_they_wait_for_is_named(parts: dict[str, Any], wait: str, advice: str) -> None:
@@ -89,4 +89,4 @@ def test_ranks_without_a_log_are_missed() -> None:
     found = judge(series)
 
     assert found.confidence != "high"
-    assert "logs of all ranks" in found.missing
+    assert "logs of all ranks for all of the time" in found.missing

@@ -8,6 +8,7 @@ from tests.unit.observe.verdicts.series_story import (
     build_steps,
 )
 
+from tandem.observe.confidence import confidence_of
 from tandem.observe.series.columns import Series
 from tandem.observe.verdicts.imported_duration import ToldTime, last_word, tell_time
 
@@ -46,7 +47,7 @@ def test_the_parts_are_what_was_printed_and_make_up_the_whole() -> None:
     assert "400 steps at their mean times 10 min 00 s (100 of them taken at the median)" in found.answer
     assert "1 evaluation 20 s" in found.answer
     assert "start-up, and what was evaluated then) 50 s." in found.answer
-    assert found.confidence == "medium"
+    assert confidence_of(found.grounds) == "medium"
 
 
 def test_what_is_more_than_the_parts_is_not_hidden() -> None:
@@ -58,7 +59,7 @@ def test_after_a_restart_steps_done_again_and_pauses_are_named_and_trusted_less(
     assert "done again after a restart, or stood still before it, 10 min 00 s" in found.answer
     assert "It was started 2 times, again from step 400" in found.answer
     assert "only where the log has a time of day" in found.answer
-    assert found.confidence == "low"
+    assert confidence_of(found.grounds) == "low"
 
 
 def test_a_log_without_its_head_gives_a_lower_bound() -> None:

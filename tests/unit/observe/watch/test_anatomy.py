@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from tests.unit.observe.story import Teller, started, step_event, write_log
 
-from tandem.observe.exchange import split_steps
 from tandem.observe.series.fold import read_series
+from tandem.observe.split import split_steps
 from tandem.observe.watch.opening import open_run
 from tandem.observe.watch.state import WatchState
+from tandem.runlog.event import StepFinished
 from tandem.runlog.record import Record
 
 STEP = {"data": 0.01, "forward": 0.1, "backward": 0.2, "exchange": 0.0, "optimizer": 0.03, "other": 0.02}
@@ -80,3 +81,26 @@ def test_a_run_that_is_opened_shows_what_the_report_splits(tmp_path: Path) -> No
     assert split is not None
     assert parts["network"] == pytest.approx(split.network_s.sum() / split.step_s.sum(), rel=1e-5)
     assert parts["slowest rank"] == pytest.approx(split.straggler_s.sum() / split.step_s.sum(), rel=1e-5)
+
+
+def test_steps_that_a_rank_has_not_told_yet_are_left_out() -> None:
+    records = told({0: 0.44, 1: 0.04}, steps=60)
+    late = [
+        record
+        for record in records
+        if not (record.rank == 1 and isinstance(record.event, StepFinished) and record.event.step > 40)
+    ]
+    assert shares(late) == pytest.approx(shares(records))
+
+
+def test_standstills_are_no_computing() -> None:
+    records = told({0: 0.05, 1: 0.05}, steps=60)
+    stopped = [
+        replace(record, event=replace(record.event, phases={**record.event.phases, "backward": 5.0}))
+        if isinstance(record.event, StepFinished) and record.event.step == 30
+        else record
+        for record in records
+    ]
+    parts = shares(stopped)
+    assert parts["standstill"] > 0.1
+    assert sum(parts.values()) == pytest.approx(1.0)

@@ -53,11 +53,12 @@ class Answer {
     }
   }
 
-  #reasons({ advice, missing, evidence, would_change }) {
+  #reasons({ doubt, advice, missing, evidence, would_change }) {
     const said = (name, label, text) => (text ? [make("p", { class: name }, make("b", {}, label), text)] : []);
     const facts = evidence.map((fact) =>
       make("div", {}, make("dt", {}, fact.name), make("dd", {}, fact.text), make("dd", {}, fact.definition)));
     return [
+      ...said("note", "Why not surer: ", doubt),
       ...said("advice", "What to do: ", advice),
       ...said("note", "Not measured: ", missing.join("; ")),
       ...(facts.length ? [make("dl", { class: "facts" }, ...facts)] : []),
