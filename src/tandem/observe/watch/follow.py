@@ -128,8 +128,10 @@ class _Lines:
         return life_of(self._state, folder=self._folder, now_ns=now_ns)
 
     def _print(self, *lines: str) -> None:
+        # A terminal would break lines within words and numbers; a file has no width.
+        is_whole = not self._console.is_terminal
         for line in lines:
-            self._console.print(visible(line), markup=False, highlight=False, soft_wrap=True)
+            self._console.print(visible(line), markup=False, highlight=False, soft_wrap=is_whole)
 
 
 def can_draw(console: Console) -> bool:

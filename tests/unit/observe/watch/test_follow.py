@@ -162,6 +162,17 @@ def test_a_terminal_that_cannot_draw_gets_lines(tmp_path: Path) -> None:
     assert [can_draw(each) for each in (terminal(), dumb(), paper())] == [True, False, False]
 
 
+def test_a_terminal_that_cannot_draw_breaks_lines_by_words(tmp_path: Path) -> None:
+    write_log(tmp_path, whole_run(Teller()))
+    narrow, whole = dumb(), paper()
+    narrow.width = 40
+    follow_run(tmp_path, console=narrow)
+    follow_run(tmp_path, console=whole)
+    assert text(narrow).split() == text(whole).split()
+    assert max(map(len, text(narrow).splitlines())) <= 40
+    assert max(map(len, text(whole).splitlines())) > 80
+
+
 def test_an_imported_run_is_told_and_left(tmp_path: Path) -> None:
     teller = Teller()
     imported = RunImported(tool="tensorboard", files=(), times="wall", step_kind="each", facts={})
