@@ -3,13 +3,16 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.system.terminal import Terminal
+from tests.system.work import SAVED_EVERY, Folder, wait_until
 from tests.unit.observe.story import Teller, finished, training, write_log
 from tests.unit.observe.watch.host_story import sampling, write_samples
 
@@ -21,58 +24,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 TANDEM = str(Path(sys.executable).with_name("tandem"))
-DEADLINE_S = 120.0
 HOUR_S = 3_600
 SECOND = 1_000_000_000
-
-
-class Terminal:
-    """A shell in a terminal of tmux, on a server of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self._socket = str(folder / "tmux")
-        environment = {
-            key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES", "TMUX")
-        }
-        shell = "env PS1='$ ' sh"
-        self._tmux(
-            "-f/dev/null", "new-session", "-d", "-x80", "-y24", "-c", str(folder), shell, env=environment
-        )
-
-    def _tmux(self, *words: str, env: dict[str, str] | None = None) -> str:
-        command = ["tmux", "-S", self._socket, *words]
-        return subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout
-
-    def text(self) -> str:
-        return self._tmux("capture-pane", "-p")
-
-    def all_text(self) -> str:
-        """With what has left the screen at its top."""
-        return self._tmux("capture-pane", "-p", "-S-100")
-
-    def run(self, command: str) -> None:
-        self._tmux("send-keys", "-l", command)
-        self._tmux("send-keys", "Enter")
-
-    def press(self, key: str) -> None:
-        self._tmux("send-keys", key)
-
-    def resize(self, width: int, height: int) -> None:
-        self._tmux("resize-window", f"-x{width}", f"-y{height}")
-
-    def is_set(self, flag: str) -> bool:
-        return self._tmux("display-message", "-p", f"#{{{flag}}}").strip() == "1"
-
-    def until(self, is_there: Callable[[str], bool]) -> str:
-        """Wait for what is on the screen."""
-        deadline = time.monotonic() + DEADLINE_S
-        while not is_there(text := self.text()):
-            assert time.monotonic() < deadline, text
-            time.sleep(0.05)
-        return text
-
-    def close(self) -> None:
-        self._tmux("kill-server")
 
 
 @pytest.fixture
@@ -145,3 +98,32 @@ def test_a_finished_run_is_shown_once_and_plainly_where_it_is_piped(
     assert "\x1b" not in lines
     assert lines.startswith("training starts: ")
     assert lines.splitlines()[-1].startswith("training finished at step 100")
+
+
+@pytest.mark.xdist_group("train")
+def test_a_run_is_watched_through_a_lost_worker_to_its_end(terminal: Terminal, folder: Folder) -> None:
+    words = ("train", "micro.yaml", "--run", "watched", "--workers", "2", "train.max_steps=240")
+    with folder.running(*words) as process:
+        wait_until(folder.saved("watched", SAVED_EVERY).exists, process)
+        watch = [TANDEM, "watch", "watched"]
+        with subprocess.Popen(
+            [*watch, "--plain"], cwd=folder.path, stdout=subprocess.PIPE, text=True
+        ) as plain:
+            # Until both look at it, nothing goes on.
+            with folder.resting("watched"):
+                terminal.run(f"cd {folder.path}; {' '.join(watch)}; echo left with $?")
+                terminal.until(lambda text: "watched (micro) · " in text)
+                os.kill(max(folder.workers("watched")), signal.SIGKILL)
+            terminal.until(lambda text: "training, attempt 2" in text)
+            terminal.until(lambda text: "left with 0" in text)
+            lines = plain.communicate()[0].splitlines()
+        printed, complaint = process.communicate()
+    assert process.returncode == 0, complaint
+    assert "watched (micro) · finished: reached 240 steps, attempt 2" in terminal.all_text()
+    starts = [line for line in lines if line.startswith("training ")]
+    assert starts[0].startswith("training starts: ")
+    assert "(attempt 2)" in starts[1]
+    assert starts[-1].startswith("training finished at step 240: reached 240 steps")
+    assert lines.count(starts[-1]) == 1
+    assert not [line for line in lines if line.startswith("run finished")]
+    assert "attempt 2" in printed

@@ -1,7 +1,9 @@
 """The command `tandem`: its commands, and how errors reach the person who typed it."""
 
+import os
 import signal
 import sys
+from contextlib import suppress
 from io import TextIOWrapper
 from types import FrameType
 
@@ -104,10 +106,23 @@ def _set_encodings() -> None:
         sys.stdin.reconfigure(encoding="utf-8", errors=sys.stdin.errors)
 
 
+def _measure_dumb_terminal() -> None:
+    """A terminal that writes lines alone has a width too, which is not asked for elsewhere: 80 columns are assumed."""
+    if os.environ.get("TERM") not in {"dumb", "unknown"} or "COLUMNS" in os.environ:
+        return
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            columns, lines = os.get_terminal_size(stream.fileno())
+            if columns > 0 and lines > 0:
+                os.environ.update({"COLUMNS": str(columns), "LINES": str(lines)})
+                return
+
+
 def main() -> None:
     """Run the command line: an error is one sentence on standard error and a non-zero exit."""
     before = signal.signal(signal.SIGINT, _interrupt)
     _set_encodings()
+    _measure_dumb_terminal()
     try:
         with SafeChildren():
             app()

@@ -44,7 +44,8 @@ def prepare(
     with Bars() as progress:
         prepared = prepare_data(loaded.recipe, workers=workers or cores(), progress=progress)
     console = Console(highlight=False, soft_wrap=True)
-    console.print(visible(headline(prepared.card())), markup=False)
+    # Words go to the next line of a terminal whole; a file has no width.
+    console.print(visible(headline(prepared.card())), markup=False, soft_wrap=not console.is_terminal)
     console.print(f"Prepared data: {near(prepared.folder)}", markup=False)
     console.print(f"Look at it:    tandem data inspect {near(prepared.folder)}", markup=False)
 

@@ -2,7 +2,7 @@
 
 from math import isfinite
 
-__all__ = ["count", "decimal", "duration", "megabytes", "percent", "share", "short_count"]
+__all__ = ["count", "decimal", "duration", "link_rate", "megabytes", "percent", "share", "short_count"]
 
 MILLION = 1_000_000
 BILLION = 1_000_000_000
@@ -43,6 +43,16 @@ def duration(seconds: float) -> str:
     if whole < DAY_S:
         return f"{whole // HOUR_S} h {whole % HOUR_S // MINUTE_S:02d} min"
     return f"{whole // DAY_S:,} d {whole % DAY_S // HOUR_S} h"
+
+
+def link_rate(bytes_per_s: float) -> str:
+    """Bytes a second as links are sold, in Gb/s or Mb/s; a dash for what is not known."""
+    bits = bytes_per_s * 8
+    if not isfinite(bits):
+        return "–"
+    if 0 < bits < 0.5e6:
+        return "< 1 Mb/s"
+    return f"{bits / 1e9:.3g} Gb/s" if bits >= 0.9995e9 else f"{bits / 1e6:.0f} Mb/s"
 
 
 def megabytes(size_bytes: int) -> str:

@@ -10,6 +10,7 @@ from tandem.runlog.event import (
     EvaluationStarted,
     Event,
     LossMeasured,
+    RunStarted,
     SampleTranslated,
     StepFinished,
     TrainingFinished,
@@ -22,6 +23,9 @@ from tandem.runlog.record import Record, to_line
 START_NS = 1_767_225_600_000_000_000
 STEP_S = 0.25
 TOKENS = 25_000
+RUN_STARTED = RunStarted(
+    run="first", tandem="1", command=(), recipe="f", world_size=2, host="h", python="3", torch="2"
+)
 
 
 class Teller:

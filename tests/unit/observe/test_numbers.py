@@ -1,6 +1,8 @@
+import math
+
 import pytest
 
-from tandem.observe.numbers import count, decimal, duration, megabytes, percent, share, short_count
+from tandem.observe.numbers import count, decimal, duration, link_rate, megabytes, percent, share, short_count
 
 
 def test_a_count_has_thousands_separators() -> None:
@@ -83,3 +85,18 @@ def test_nothing_of_nothing_is_no_share() -> None:
 )
 def test_a_duration_is_told_in_its_two_greatest_units(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("bytes_per_s", "text"),
+    [
+        (math.nan, "–"),
+        (0.0, "0 Mb/s"),
+        (20.0, "< 1 Mb/s"),
+        (25e6, "200 Mb/s"),
+        (125e6, "1 Gb/s"),
+        (1.56e9, "12.5 Gb/s"),
+    ],
+)
+def test_links_are_rated_as_they_are_sold(bytes_per_s: float, text: str) -> None:
+    assert link_rate(bytes_per_s) == text

@@ -40,7 +40,7 @@ def judge(examination: Examination) -> tuple[Line, ...]:
             lines += _judge_computer(host.name, host.machine)
             lines += judge_memory(host, examination.needs, ranks=ranks)
         lines += [] if host.disk is None else _judge_disk(host.name, host.disk, examination)
-        lines += _judge_nic(host, examination.hosts)
+        lines += _judge_nic(host, examination)
     lines += judge_links(examination)
     lines += judge_sums(examination)
     lines += judge_listening(examination)
@@ -189,14 +189,21 @@ def _judge_disk(name: str, disk: Disk, examination: Examination) -> Iterator[Lin
         yield Line(host=name, what="disk speed", value=speed)
 
 
-def _judge_nic(host: HostFacts, hosts: Sequence[HostFacts]) -> Iterator[Line]:
+def _judge_nic(host: HostFacts, examination: Examination) -> Iterator[Line]:
     nic = host.nic
     if nic is None:
         return
-    # The driver's word: of a virtual card any number, of a throttled link the card's.
-    speed = f", {bits_a_second(nic.bits_per_s)} by its driver" if nic.bits_per_s else ""
-    value = f"{nic.name or 'no interface'} {nic.address}{speed}, packets of {nic.mtu} bytes"
-    usual = Counter(each.nic.mtu for each in hosts if each.nic).most_common(1)[0][0]
+    rates = [
+        link.bytes_per_s
+        for link in examination.links
+        if host.name in (link.sender, link.receiver) and link.bytes_per_s > 0
+    ]
+    # What the card agreed on with the switch is not what the way to the other hosts carries.
+    speeds = [f"delivers {bits_a_second(8 * min(rates))}"] if rates else []
+    speeds += [f"nominal {bits_a_second(nic.bits_per_s)}"] if nic.bits_per_s else []
+    named = f"{nic.name or 'no interface'} {nic.address}"
+    value = ", ".join([named, *speeds, f"packets of {nic.mtu} bytes"])
+    usual = Counter(each.nic.mtu for each in examination.hosts if each.nic).most_common(1)[0][0]
     if nic.mtu == usual:
         yield Line(host=host.name, what="network", value=value)
     else:

@@ -14,12 +14,12 @@ from tandem import __version__
 from tandem.errors import TandemError
 from tandem.launch.doctor.facts import Gpu, Machine, Nic
 from tandem.parallel.route import address_of, interface_of, source_of
+from tandem.telemetry.nominal import NETWORK, nominal_bits_per_s
 
 __all__ = ["describe_machine", "describe_nic"]
 
 _DRIVER_S = 20
 _TORCH_S = 60
-_NETWORK = Path("/sys/class/net")
 # The best of some rounds, as a first one loads libraries and wakes the GPU; one after another, as they share power.
 _TRY_TORCH = """
 import json, time, torch
@@ -75,8 +75,8 @@ def describe_nic(*, name: str = "", towards: str) -> Nic:
     return Nic(
         name=found,
         address=address,
-        bits_per_s=max(0, _number(_NETWORK / found / "speed")) * 10**6,
-        mtu=_number(_NETWORK / found / "mtu"),
+        bits_per_s=nominal_bits_per_s(found),
+        mtu=_number(NETWORK / found / "mtu"),
     )
 
 

@@ -7,7 +7,8 @@ from math import isfinite
 import numpy as np
 
 from tandem.artefact import fingerprint
-from tandem.observe.numbers import count, decimal
+from tandem.observe.delivered import LOOPBACK, delivered_by
+from tandem.observe.numbers import count, decimal, link_rate
 from tandem.observe.report.particulars import flat_rows
 from tandem.observe.series.columns import HostSamples, Series
 from tandem.runlog.card import DataCard
@@ -122,9 +123,11 @@ def _environment(series: Series) -> Mapping[str, str]:
             "precision": started.precision or UNKNOWN,
             "way of computing": started.way,
             "parameters": count(started.parameters) if started.parameters else UNKNOWN,
-            "target tokens an update": count(started.target_tokens_per_update),
+            "target tokens an update, as planned": count(started.target_tokens_per_update),
             "layout of batches": started.layout or UNKNOWN,
         }
+    if len(series.steps) and series.steps.target_tokens.any():
+        facts["target tokens a step, mean"] = count(round(float(series.steps.target_tokens.mean())))
     if series.imported is not None:
         facts["imported from"] = series.imported.tool
     return facts
@@ -142,11 +145,24 @@ def _hosts(series: Series) -> Mapping[str, str]:
         facts["measured speed of a device"] = f"{np.median(speeds) / 1e12:.3g} TFLOP/s"
     links = [each.bytes_per_s for each in series.links if isfinite(each.bytes_per_s)]
     if links:
-        facts["slowest link, as measured"] = f"{min(links) / 1e6:,.1f} MB/s"
+        facts["slowest link, as measured"] = link_rate(min(links))
+    elif (highest := _highest(series)) > 0:
+        facts["highest rate seen on an interface"] = link_rate(highest)
     delays = [each.latency_s for each in series.links if isfinite(each.latency_s)]
     if delays:
         facts["longest way there and back"] = f"{max(delays) * 1e3:.2f} ms"
     return facts
+
+
+def _highest(series: Series) -> float:
+    """Bytes a second; the links between hosts may deliver more."""
+    seen = (
+        delivered_by(series, host, row)
+        for host, samples in series.samples.items()
+        for row, name in enumerate(samples.described.interfaces)
+        if name != LOOPBACK
+    )
+    return max((rate.bytes_per_s for rate in seen if rate is not None), default=0.0)
 
 
 def _machines(samples: Mapping[str, HostSamples]) -> dict[str, str]:
@@ -161,7 +177,7 @@ def _machines(samples: Mapping[str, HostSamples]) -> dict[str, str]:
     }
     speeds = [bits for each in described for bits in each.interface_bits_per_s if bits > 0]
     if speeds:
-        facts["fastest interface"] = f"{max(speeds) / 1e9:g} Gb/s"
+        facts["fastest interface, nominal"] = link_rate(max(speeds) / 8)
     return facts
 
 

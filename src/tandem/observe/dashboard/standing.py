@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tandem.artefact import JsonValue
+from tandem.observe.delivered import speeds_text
 from tandem.observe.listing import Listed
 from tandem.observe.visible import visible
 from tandem.observe.watch.hosts import WatchedHost
@@ -222,7 +223,12 @@ def _host(host: WatchedHost, state: WatchState, seen: Seen, life: Life) -> JsonV
                 "name": visible(name),
                 "received_bytes_per_s": _number(last.received_bytes_per_s[place]),
                 "sent_bytes_per_s": _number(last.sent_bytes_per_s[place]),
-                "bits_per_s": _at(described.interface_bits_per_s, place) or None,
+                "link": visible(
+                    speeds_text(
+                        state.delivered(host, place),
+                        nominal_bits_per_s=int(_at(described.interface_bits_per_s, place)),
+                    )
+                ),
             }
             for place, name in enumerate(described.interfaces)
         ],

@@ -61,8 +61,9 @@ CAPTIONS: Mapping[str, Caption] = {
     "anatomy": Caption(
         title="What a step's time goes into",
         meaning="Each colour is the mean over the ranks of the time in one phase, stacked to the whole step. "
-        "Hatched phases are waiting: for data, and for gradients of other ranks after the own work was "
-        "done. Diamonds are evaluations, triangles checkpoints, crosses restarts.",
+        "Hatched phases are waiting: for data, and for gradients after the own work was done. The least wait of the "
+        "ranks is the network's, what others wait more is waiting for the slowest. Diamonds are evaluations, "
+        "triangles checkpoints, crosses restarts.",
         missing="The phases of the steps were not measured.",
         section="step_network",
     ),
@@ -85,7 +86,9 @@ CAPTIONS: Mapping[str, Caption] = {
     "network": Caption(
         title="Network of every host",
         meaning="Bytes a second that crossed the interfaces of each host. Sent and received are apart: a link "
-        "carries its full speed in each direction. `lo` is what ranks of one host send each other: it is "
+        "carries its full speed in each direction. Beside the host's name is what its link delivers, measured before "
+        "training or the highest that was seen, and the nominal speed of the interface, which proves nothing. "
+        "`lo` is what ranks of one host send each other: it is "
         "shown where all of them are on one, or where nothing else carried anything.",
         missing="No network interface was sampled.",
         section="network",

@@ -1,11 +1,11 @@
 """Timelines of the hosts, one below the other on one time axis: GPUs, network, processor."""
 
 from collections.abc import Callable, Iterable
-from math import inf
 
 import numpy as np
 
 from tandem.artefact import JsonValue
+from tandem.observe.delivered import LOOPBACK, delivered_by, speeds_text
 from tandem.observe.figures.clock import Clock, clock_of, marks
 from tandem.observe.figures.curve import MOST, Column, Trace, axis, band, line, mean_of_ranks
 from tandem.observe.figures.look import (
@@ -20,7 +20,6 @@ from tandem.observe.figures.look import (
     base_layout,
     label,
 )
-from tandem.observe.ring import LOOPBACK
 from tandem.observe.series.columns import HostSamples, Series
 from tandem.observe.series.thin import thin
 from tandem.observe.stretches import host_count
@@ -39,25 +38,23 @@ BUSY_SHARE = 0.01
 
 def gpus_figure(series: Series) -> Figure | None:
     """Utilisation, power and memory of the GPUs of every host: the mean of its GPUs, and from lowest to highest."""
-    return _rows(series, _gpu_lines, title="%", top=100.0)
+    return _rows(series, lambda host, clock: _gpu_lines(series.samples[host], clock), title="%", top=100.0)
 
 
 def cpu_figure(series: Series) -> Figure | None:
     """Processor and memory of every host."""
-    return _rows(series, _cpu_lines, title="%", top=100.0)
+    return _rows(series, lambda host, clock: _cpu_lines(series.samples[host], clock), title="%", top=100.0)
 
 
 def network_figure(series: Series) -> Figure | None:
     """What every host sent and received on the interfaces that carried something; of a lone host also inside of it."""
-    measured = min((each.bytes_per_s for each in series.links if np.isfinite(each.bytes_per_s)), default=inf)
     is_alone = host_count(series) == 1
     return _rows(
         series,
-        lambda samples, clock: _network_lines(
-            samples, clock, measured_bytes_per_s=measured, is_alone=is_alone
-        ),
+        lambda host, clock: _network_lines(series, host, clock, is_alone=is_alone),
         title="MB/s",
         top=None,
+        about=lambda host: _links_text(series, host, is_alone=is_alone),
     )
 
 
@@ -102,13 +99,12 @@ def _from_lowest(name: str, at: Column, rows: Column, colour: str) -> Trace:
     return {**band(f"{name}, lowest to highest", x, low, high, colour=colour), "showlegend": False}
 
 
-def _network_lines(
-    samples: HostSamples, clock: Clock, *, measured_bytes_per_s: float, is_alone: bool
-) -> list[Trace]:
-    at, described = clock.at(samples.time_s), samples.described
+def _network_lines(series: Series, host: str, clock: Clock, *, is_alone: bool) -> list[Trace]:
+    samples = series.samples[host]
+    at = clock.at(samples.time_s)
     traces: list[Trace] = []
     for number, row in enumerate(_busy_interfaces(samples, is_alone=is_alone)):
-        name, rate = described.interfaces[row], described.interface_bits_per_s[row]
+        name = samples.described.interfaces[row]
         sent, received = DIRECTIONS[number % len(DIRECTIONS)]
         directions = (
             ("sent", samples.sent_bytes_per_s, sent, "solid"),
@@ -118,13 +114,26 @@ def _network_lines(
             line(f"{name} {direction}", at, found[row] / 1e6, colour=colour, dash=dash)
             for direction, found, colour, dash in directions
         ]
-        if rate:
-            traces.append(_level(f"{name}: speed agreed on", rate / 8e6, clock, "dash"))
-    if traces and np.isfinite(measured_bytes_per_s):
-        traces.append(
-            _level("slowest link, as measured before", measured_bytes_per_s / 1e6, clock, "longdash")
-        )
+        link = delivered_by(series, host, row)
+        # The nominal speed is no line: it would flatten what a slower link delivers.
+        if link is not None and link.is_measured:
+            traces.append(
+                _level(f"{name}: link, as measured before", link.bytes_per_s / 1e6, clock, "longdash")
+            )
     return traces
+
+
+def _links_text(series: Series, host: str, *, is_alone: bool) -> str:
+    """What the links behind the interfaces that are drawn deliver, and what these claim."""
+    described = series.samples[host].described
+    told = {
+        described.interfaces[row]: speeds_text(
+            delivered_by(series, host, row), nominal_bits_per_s=described.interface_bits_per_s[row]
+        )
+        for row in _busy_interfaces(series.samples[host], is_alone=is_alone)
+        if described.interfaces[row] != LOOPBACK
+    }
+    return "; ".join(f"{name}: {speeds}" for name, speeds in told.items() if speeds)
 
 
 def _busy_interfaces(samples: HostSamples, *, is_alone: bool) -> list[int]:
@@ -144,17 +153,18 @@ def _level(name: str, height: float, clock: Clock, dash: str) -> Trace:
 
 def _rows(
     series: Series,
-    lines: Callable[[HostSamples, Clock], list[Trace]],
+    lines: Callable[[str, Clock], list[Trace]],
     *,
     title: str,
     top: float | None,
+    about: Callable[[str], str] = lambda _host: "",
 ) -> Figure | None:
     """A row of lines for each host that has some, below a strip of marks."""
     clock = clock_of(series)
     rows = [
         (host, drawn)
         for host, samples in series.samples.items()
-        if len(samples.time_s) and (drawn := lines(samples, clock))
+        if len(samples.time_s) and (drawn := lines(host, clock))
     ]
     if not rows:
         return None
@@ -178,7 +188,7 @@ def _rows(
         name = "" if number == 0 else str(number + 1)
         limits: dict[str, JsonValue] = {"rangemode": "tozero"} if top is None else {"range": [0, top * 1.05]}
         layout[f"yaxis{name}"] = axis(title, domain=domain, anchor="x", nticks=5, automargin=False, **limits)
-        notes.append(_note(host, domain[1]))
+        notes.append(_note(host, domain[1], about=about(host)))
         for trace in drawn:
             shown = trace["name"] not in seen and trace.get("showlegend", True)
             seen.add(trace["name"])
@@ -189,9 +199,9 @@ def _rows(
     return {"data": [*data, *marks(series, yaxis="y99")], "layout": layout}
 
 
-def _note(host: str, height: JsonValue) -> JsonValue:
+def _note(host: str, height: JsonValue, *, about: str = "") -> JsonValue:
     return {
-        "text": f"<b>{label(host)}</b>",
+        "text": f"<b>{label(host)}</b>" + (f" {label(about)}" if about else ""),
         "xref": "paper",
         "yref": "paper",
         "x": 0,

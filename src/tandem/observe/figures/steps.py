@@ -4,9 +4,10 @@ import numpy as np
 
 from tandem.observe.figures.clock import clock_of, marks
 from tandem.observe.figures.curve import MOST, Trace, axis, curves, line, mean_of_ranks, spread, values
-from tandem.observe.figures.look import BROWN, GREEN, MUTED, SKY, SOURCE, TARGET, Figure, label
-from tandem.observe.series.columns import PHASES, Series
+from tandem.observe.figures.look import BROWN, GREEN, MUTED, PURPLE, SKY, SOURCE, TARGET, Figure, label
+from tandem.observe.series.columns import Numbers, Series
 from tandem.observe.series.thin import thin
+from tandem.observe.stretches import stretches_of
 
 __all__ = ["anatomy_figure", "step_times_figure"]
 
@@ -14,7 +15,9 @@ PHASE_LOOKS = {
     "data": ("waiting for data", BROWN, "."),
     "forward": ("forward", SKY, ""),
     "backward": ("backward", SOURCE, ""),
-    "exchange": ("waiting for gradients", TARGET, "/"),
+    "network": ("waiting for the network", TARGET, "/"),
+    "straggler": ("waiting for the slowest rank", PURPLE, "\\"),
+    "exchange": ("waiting for gradients, not all ranks heard", TARGET, "+"),
     "optimizer": ("optimiser", GREEN, ""),
     "other": ("other", MUTED, "x"),
 }
@@ -40,11 +43,8 @@ def step_times_figure(series: Series) -> Figure | None:
 def anatomy_figure(series: Series) -> Figure | None:
     """Mean seconds of each phase over all ranks, stacked, over the time of the run."""
     clock = clock_of(series)
-    traces = [
-        trace
-        for name in PHASES
-        if (trace := _phase(name, series, at=clock.at(series.steps.time_s))) is not None
-    ]
+    at, parts = clock.at(series.steps.time_s), _parts(series)
+    traces = [_area(name, at, parts[name]) for name in PHASE_LOOKS if np.nanmax(parts.get(name, [0])) > 0]
     if not traces:
         return None
     seconds = axis("seconds a step", rangemode="tozero", domain=[0, STRIP])
@@ -58,11 +58,33 @@ def anatomy_figure(series: Series) -> Figure | None:
     return figure
 
 
-def _phase(name: str, series: Series, *, at: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Trace | None:
-    spent = series.ranks.phases.get(name)
-    if spent is None or not np.isfinite(spent).any() or not np.nanmax(spent) > 0:
-        return None
-    x, y = thin(at, mean_of_ranks(spent), MOST)
+def _parts(series: Series) -> dict[str, Numbers]:
+    """Mean seconds of each step over its ranks by what they went into, with the wait for gradients split.
+
+    The last rank to arrive waits for the network alone, as long as all of them were heard; a lone rank for nobody.
+    """
+    parts = {
+        name: mean_of_ranks(spent) for name, spent in series.ranks.phases.items() if np.isfinite(spent).any()
+    }
+    wait = parts.pop("exchange", None)
+    if wait is None:
+        return parts
+    waits = series.ranks.phases["exchange"]
+    least = np.fmin.reduce(waits, axis=0).astype(np.float64)
+    world = stretches_of(series).ranks
+    alone = world == 1
+    heard = (np.isfinite(waits).sum(axis=0) >= world) & ~alone
+    return {
+        **parts,
+        "network": np.where(heard, least, 0.0),
+        "straggler": np.where(heard, np.maximum(0.0, wait - least), 0.0),
+        "exchange": np.where(heard | alone, 0.0, wait),
+        "other": parts.get("other", np.zeros(len(wait))) + np.where(alone, wait, 0.0),
+    }
+
+
+def _area(name: str, at: Numbers, seconds: Numbers) -> Trace:
+    x, y = thin(at, seconds, MOST)
     shown, colour, pattern = PHASE_LOOKS[name]
     return {
         "type": "scatter",

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from tandem.observe.delivered import delivered_by, speeds_text
 from tandem.observe.numbers import count, decimal, duration, megabytes, short_count
 from tandem.observe.series.columns import Checkpoint, Evaluation, Series
 from tandem.observe.tabular import Table
@@ -193,9 +194,7 @@ def hosts_table(series: Series) -> Table:
             (
                 host,
                 _grouped(samples.described.gpus) or "none",
-                ", ".join(
-                    map(_interface, samples.described.interfaces, samples.described.interface_bits_per_s)
-                ),
+                ", ".join(_interface(series, host, row) for row in range(len(samples.described.interfaces))),
                 count(samples.described.cores) if samples.described.cores > 0 else UNKNOWN,
                 _gigabytes(samples.described.memory_bytes),
             )
@@ -214,8 +213,13 @@ def _grouped(names: tuple[str, ...]) -> str:
     return ", ".join(f"{names.count(name)} × {name}" for name in dict.fromkeys(names))
 
 
-def _interface(name: str, bits_per_s: int) -> str:
-    return f"{name} ({bits_per_s / 1e9:g} Gb/s)" if bits_per_s else name
+def _interface(series: Series, host: str, row: int) -> str:
+    described = series.samples[host].described
+    speeds = speeds_text(
+        delivered_by(series, host, row), nominal_bits_per_s=described.interface_bits_per_s[row]
+    )
+    name = described.interfaces[row]
+    return f"{name} ({speeds})" if speeds else name
 
 
 def links_table(series: Series) -> Table:

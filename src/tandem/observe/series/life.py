@@ -40,6 +40,8 @@ class Life:
     links: dict[tuple[str, str], LinkMeasured] = field(default_factory=dict)
     """By sender and receiver."""
     dropped: int = 0
+    is_supervised: bool = False
+    """Whether a command watches over the ranks: a rank's end is not the run's."""
 
     def take_process(self, rank: int | None, event: RunStarted) -> None:
         """A process began."""
@@ -48,6 +50,8 @@ class Life:
             self.processes[rank] = event
             self.devices.pop(rank, None)
         if not rank:
+            # A rank that begins after the command has ended was started by another launcher.
+            self.is_supervised = rank is None or (self.is_supervised and not self.is_closed)
             self.ended, self.is_closed = "", False
 
     def take_training(self, time_s: float, event: TrainingStarted) -> None:
@@ -62,7 +66,7 @@ class Life:
         if isinstance(event, TrainingFinished):
             self.finished, self.ended = event, event.reason
         else:
-            self.is_closed, self.ended = True, self.ended or event.reason
+            self.is_closed, self.ended = rank is None or not self.is_supervised, self.ended or event.reason
 
     def take_host(self, event: Event) -> None:
         """A host or a link was looked at, or writers lost something."""

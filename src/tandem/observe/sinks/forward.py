@@ -183,7 +183,7 @@ def forward_run(
 ) -> None:
     """Forward the run until its log says that it is over, or until `until()`; `is_left()` ends it at once."""
     state = WatchState()
-    is_done = until or (lambda: is_over(state))
+    is_done = until or (lambda: is_over(state, run))
 
     def rest() -> None:
         forwarder.flush()

@@ -39,7 +39,8 @@ _GAUGES = {
     "tandem_gradient_norm": "Of the last step, before clipping.",
     "tandem_target_tokens_per_second": "Of all ranks while training, over the last steps.",
     "tandem_step_seconds": "Mean time of a step, over the last ones.",
-    "tandem_phase_ratio": "Share of the last steps' time that rank 0 spent in each phase.",
+    "tandem_phase_ratio": "Share of the last steps' time that rank 0 spent in each phase; "
+    "exchange is all its waiting for gradients, for slower ranks too.",
     "tandem_evaluation_step": "Step of the last evaluation.",
     "tandem_valid_loss": "Negative log-likelihood per target token of the valid text, last evaluation.",
     "tandem_probe_loss": "The same on training pairs.",
@@ -61,7 +62,9 @@ _GAUGES = {
     "tandem_gpu_throttled": "Whether its clock is held down for power or heat.",
     "tandem_nic_receive_bytes_per_second": "That the interface takes in.",
     "tandem_nic_transmit_bytes_per_second": "That the interface gives out.",
-    "tandem_nic_speed_bytes_per_second": "As agreed with the switch, one direction.",
+    "tandem_nic_speed_bytes_per_second": "Nominal, one direction: as the card agreed on with the switch.",
+    "tandem_nic_delivered_bytes_per_second": "That the link behind the interface carried in one direction: "
+    "by=measured before training, or the highest seen in any second.",
 }
 _COUNTERS = {
     "tandem_spent_seconds_total": "Seconds of the run by what they were spent on.",
@@ -99,7 +102,7 @@ def _samples(state: WatchState, called: str, *, life: Life, now_ns: int) -> Iter
     for host in state.hosts.values():
         # A finished run says nothing of what its hosts do now.
         if host.last is not None and host.age_s(now_ns) is None:
-            yield from _host(host, host.last)
+            yield from _host(host, host.last, state)
 
 
 def _life(state: WatchState, called: str, life: Life) -> Iterator[_Sample]:
@@ -156,7 +159,7 @@ def _evaluations(state: WatchState) -> Iterator[_Sample]:
         yield "tandem_best_bleu", {}, best.bleu
 
 
-def _host(host: WatchedHost, moment: Moment) -> Iterator[_Sample]:
+def _host(host: WatchedHost, moment: Moment, state: WatchState) -> Iterator[_Sample]:
     labels, described = {"host": host.name}, host.described
     yield "tandem_host_sample_timestamp_seconds", labels, moment.time_ns / NANO
     yield "tandem_host_cpu_ratio", labels, moment.cpu
@@ -170,6 +173,9 @@ def _host(host: WatchedHost, moment: Moment) -> Iterator[_Sample]:
         yield "tandem_nic_transmit_bytes_per_second", of_nic, moment.sent_bytes_per_s[number]
         bits_per_s = dict(enumerate(described.interface_bits_per_s)).get(number, 0)
         yield "tandem_nic_speed_bytes_per_second", of_nic, bits_per_s / BITS if bits_per_s > 0 else None
+        if (link := state.delivered(host, number)) is not None:
+            by = "measured" if link.is_measured else "highest"
+            yield "tandem_nic_delivered_bytes_per_second", {**of_nic, "by": by}, link.bytes_per_s
 
 
 def _gpu(host: WatchedHost, moment: Moment, number: int) -> Iterator[_Sample]:

@@ -9,13 +9,15 @@ from typing import Protocol
 from rich.console import Console
 from rich.live import Live
 
+from tandem.lock import is_held
 from tandem.observe.visible import visible
 from tandem.observe.watch.life import Life, life_of
 from tandem.observe.watch.lines import Narrator
 from tandem.observe.watch.opening import open_run
 from tandem.observe.watch.screen import Screen
-from tandem.observe.watch.state import WatchState
+from tandem.observe.watch.state import FAILED, WatchState
 from tandem.observe.watch.troubles import Trouble
+from tandem.runlog.event import StepFinished
 from tandem.runlog.layout import RunLayout
 from tandem.runlog.reader import follow
 from tandem.runlog.record import Record
@@ -29,7 +31,7 @@ GLANCES = 10
 """At the size of the terminal, from one look at the log to the next."""
 NANO = 1_000_000_000
 FAREWELL_S = 30.0
-"""After training has finished, how long the run may take to say so."""
+"""After training has finished, or ranks have failed, how long the run may take to say so, or to begin anew."""
 
 
 class Sink(Protocol):
@@ -126,8 +128,10 @@ class _Lines:
         return life_of(self._state, folder=self._folder, now_ns=now_ns)
 
     def _print(self, *lines: str) -> None:
+        # A terminal would break lines within words and numbers; a file has no width.
+        is_whole = not self._console.is_terminal
         for line in lines:
-            self._console.print(visible(line), markup=False, highlight=False, soft_wrap=True)
+            self._console.print(visible(line), markup=False, highlight=False, soft_wrap=is_whole)
 
 
 def can_draw(console: Console) -> bool:
@@ -154,7 +158,7 @@ def follow_run(
         _follow(folder, state, lines, until=until, sinks=sinks)
         return state
     with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
-        _follow(folder, state, _Picture(live, state, folder), until=until, sinks=sinks)
+        _follow(folder, state, _Picture(live, state, folder), until=until, since_ns=since_ns, sinks=sinks)
     return state
 
 
@@ -164,7 +168,7 @@ def look_at_run(folder: Path, *, console: Console) -> WatchState:
     Opens a long run fast, where `follow_run` goes through every record.
     """
     state, offsets = open_run(folder)
-    if not is_over(state):
+    if not is_over(state, folder):
         with Live(console=console, auto_refresh=False, screen=True) as live:
             _follow(folder, state, _Picture(live, state, folder), offsets=offsets)
     console.print(_screen(state, console, folder))
@@ -177,6 +181,7 @@ def _follow(
     display: _Picture | _Lines,
     *,
     until: Callable[[], bool] | None = None,
+    since_ns: int = 0,
     sinks: Sequence[Sink] = (),
     offsets: Mapping[Path, int] = MappingProxyType({}),
 ) -> None:
@@ -185,9 +190,16 @@ def _follow(
         display.keep_up()
         display.wait()
 
-    stop, is_wanted = until or (lambda: is_over(state)), unless_step_of_other_rank(folder)
+    stop = until or (lambda: is_over(state, folder))
+    is_wanted = (
+        unless_step_of_other_rank(folder)
+        if isinstance(display, _Lines)
+        else _unless_old_step_of_other_rank(folder, since_ns)
+    )
     for record in follow(folder, stop, wait=wait, is_wanted=is_wanted, offsets=offsets):
         trouble = state.apply(record)
+        if record.rank and isinstance(record.event, StepFinished):
+            continue
         for sink in sinks:
             sink.apply(record)
         display.tell(record, trouble)
@@ -202,13 +214,32 @@ def _flush(sinks: Sequence[Sink], state: WatchState) -> None:
             state.troubles.note(sink.failure, time_ns=state.last_time_ns)
 
 
-def is_over(state: WatchState) -> bool:
-    """Whether the log says that the run has ended, or says nothing more after its training has."""
+def is_over(state: WatchState, folder: Path) -> bool:
+    """Whether the run has ended, by its log: no rank's end is the run's where the rank may be started again.
+
+    A command that watches over the ranks has the last word. Without one, ranks that failed may be started again by
+    another launcher, for which some time is given; as is for the last word.
+    """
+    if state.is_closed and (state.is_supervised or not state.ended.startswith(FAILED)):
+        return True
     is_late = time.time_ns() - state.last_time_ns > FAREWELL_S * NANO
-    return state.is_closed or (state.doing == "finished" and is_late)
+    return state.doing in {"finished", "imported"} and is_late and not is_held(folder)
 
 
 def unless_step_of_other_rank(folder: Path) -> Callable[[Path, bytes], bool]:
     """The steps of the other ranks are most of the log, and rank 0 tells the same."""
     first = RunLayout(folder).rank_log(0)
     return lambda path, line: b'"event":"StepFinished"' not in line or path == first
+
+
+def _unless_old_step_of_other_rank(folder: Path, since_ns: int) -> Callable[[Path, bytes], bool]:
+    """Their last steps tell what the time goes into; to read all of them would take as long as the log is."""
+    is_rare = unless_step_of_other_rank(folder)
+
+    def is_wanted(path: Path, line: bytes) -> bool:
+        if is_rare(path, line):
+            return True
+        time_ns = line.partition(b'"time_ns":')[2].partition(b",")[0]
+        return not since_ns or (time_ns.isdigit() and int(time_ns[:20]) >= since_ns)
+
+    return is_wanted

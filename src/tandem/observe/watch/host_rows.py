@@ -8,7 +8,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tandem.observe.numbers import duration
+from tandem.observe.delivered import LOOPBACK, Delivered
+from tandem.observe.numbers import duration, link_rate
 from tandem.observe.visible import visible
 from tandem.observe.watch.chart import draw_spark
 from tandem.observe.watch.columns import GAP, fitting
@@ -23,7 +24,6 @@ NAME_CELLS = 14
 GPU_CELLS = 50
 FULL = 0.9
 """Share of a link from which it is marked as full."""
-LOOPBACK = "lo"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +34,8 @@ class HostRows:
     width: int
     now_ns: int
     ascii_only: bool
+    delivered: Callable[[WatchedHost, int], Delivered | None]
+    """What the link behind an interface was seen to carry."""
 
     @property
     def most(self) -> int:
@@ -98,7 +100,7 @@ class HostRows:
         text = Text(f"{visible(host.described.interfaces[interface])} {arrow} ")
         text.append_text(self._rate(host, interface, is_up=is_up))
         if self.width >= NARROW:
-            text.append_text(_link(host, interface))
+            text.append_text(self._link(host, interface, is_whole=False))
         return text
 
     def _whole(self, host: WatchedHost) -> Iterator[RenderableType]:
@@ -115,7 +117,7 @@ class HostRows:
             for is_up, arrow in ((True, "↑"), (False, "↓")):
                 head.append(f" {arrow} ", "not bold")
                 head.append_text(self._rate(host, interface, is_up=is_up))
-            head.append_text(_link(host, interface))
+            head.append_text(self._link(host, interface, is_whole=True))
         yield head
         if host.described.gpus:
             yield self._gpus(host, last)
@@ -148,12 +150,21 @@ class HostRows:
         def of(each: Moment) -> float:
             return (each.sent_bytes_per_s if is_up else each.received_bytes_per_s)[interface]
 
-        link = _link_bytes(host, interface)
-        top = link or max((of(each) for each in host.moments), default=0.0)
-        now = of(host.moments[-1])
-        style = "yellow" if link and now > FULL * link else ""
+        link = self.delivered(host, interface)
+        top, now = link.bytes_per_s if link else 0.0, of(host.moments[-1])
+        # The highest rate that was seen is no limit.
+        style = "yellow" if link and link.is_measured and now > FULL * top else ""
         spark = self._spark(host, of, cells=8, top=top) if self.width >= WIDE else Text()
-        return Text.assemble((_bits(now), style), " " if spark else "", spark)
+        return Text.assemble((link_rate(now), style), " " if spark else "", spark)
+
+    def _link(self, host: WatchedHost, interface: int, *, is_whole: bool) -> Text:
+        """What the link delivers; where all of the host is shown, also what the interface claims."""
+        link, bits = self.delivered(host, interface), _nominal(host, interface)
+        text = ""
+        if link is not None:
+            text = f"{' of' if link.is_measured else ', max'} {link_rate(link.bytes_per_s)}"
+        claim = f" (nominal {link_rate(bits / 8)})" if bits and is_whole else ""
+        return Text(f"{text}{claim}", "dim")
 
     def _spark(self, host: WatchedHost, of: Callable[[Moment], float], *, cells: int, top: float) -> Text:
         drawn = draw_spark(
@@ -191,14 +202,9 @@ def _carriers(host: WatchedHost) -> list[int]:
     return sorted((number for number in traffic if traffic[number]), key=lambda number: -traffic[number])[:2]
 
 
-def _link_bytes(host: WatchedHost, interface: int) -> float:
+def _nominal(host: WatchedHost, interface: int) -> int:
     speeds = host.described.interface_bits_per_s
-    return speeds[interface] / 8 if interface < len(speeds) and speeds[interface] > 0 else 0.0
-
-
-def _link(host: WatchedHost, interface: int) -> Text:
-    link = _link_bytes(host, interface)
-    return Text(f" of {_bits(link)}" if link else "", "dim")
+    return max(0, speeds[interface]) if interface < len(speeds) else 0
 
 
 def _heat(last: Moment) -> Text:
@@ -228,11 +234,3 @@ def _percent(part: float) -> str:
 
 def _number(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.0f}"
-
-
-def _bits(bytes_per_s: float) -> str:
-    """As links are sold."""
-    if math.isnan(bytes_per_s):
-        return "–"
-    bits = bytes_per_s * 8
-    return f"{bits / 1e9:.3g} Gb/s" if bits >= 0.9995e9 else f"{bits / 1e6:.0f} Mb/s"

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tandem.observe.delivered import LOOPBACK
 from tandem.runlog.event import HostDescribed, HostSampled
 
 __all__ = ["HELD_SAMPLES", "Moment", "WatchedHost"]
@@ -40,11 +41,25 @@ class WatchedHost:
     """The order of its GPUs and interfaces."""
     moments: deque[Moment] = field(default_factory=lambda: deque(maxlen=HELD_SAMPLES))
     """The newest is last."""
+    highest_bytes_per_s: list[float] = field(default_factory=list)
+    """In one direction of each interface in any second so far; empty before the first sample."""
 
     @property
     def last(self) -> Moment | None:
         """The newest sample."""
         return self.moments[-1] if self.moments else None
+
+    @property
+    def busiest(self) -> int | None:
+        """The interface to other hosts with the highest rate so far; None before any carried something."""
+        outer = [
+            (rate, -number)
+            for number, (name, rate) in enumerate(
+                zip(self.described.interfaces, self.highest_bytes_per_s, strict=False)
+            )
+            if name != LOOPBACK and rate > 0
+        ]
+        return -max(outer)[1] if outer else None
 
     def age_s(self, now_ns: int) -> float | None:
         """Of the newest sample, where that is too old to tell what the host does now."""
@@ -54,6 +69,13 @@ class WatchedHost:
     def add(self, time_ns: int, sample: HostSampled) -> None:
         """Take the next sample."""
         gpus, interfaces = len(self.described.gpus), len(self.described.interfaces)
+        rates = zip(
+            _placed(sample.received_bytes_per_s, interfaces),
+            _placed(sample.sent_bytes_per_s, interfaces),
+            self.highest_bytes_per_s or [0.0] * interfaces,
+            strict=True,
+        )
+        self.highest_bytes_per_s = [max(before, *map(_finite, pair)) for *pair, before in rates]
         throttled = [bool(each) for each in sample.gpu_throttled[:gpus]]
         self.moments.append(
             Moment(
@@ -73,6 +95,10 @@ class WatchedHost:
 
 def _known(count: int) -> float:
     return math.nan if count < 0 else float(count)
+
+
+def _finite(rate: float) -> float:
+    return rate if math.isfinite(rate) else 0.0
 
 
 def _placed(values: Sequence[float], places: int) -> tuple[float, ...]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tandem.lock import beside, is_held, read_note
-from tandem.observe.watch.state import WatchState
+from tandem.observe.watch.state import FAILED, WatchState
 from tandem.runlog.layout import RunLayout
 
 __all__ = ["Life", "is_quiet", "life_of", "silence_s", "word_of"]
@@ -22,7 +22,6 @@ SILENT_EVALUATION_S = 300.0
 """Translating a large set takes a while, and nothing is said meanwhile."""
 SILENT_STEPS = 10
 STOPPED = ("asked to stop", "stopped by", "interrupted")
-FAILED = "failed"
 
 
 def life_of(state: WatchState, *, folder: Path | None, now_ns: int) -> Life:

@@ -53,6 +53,8 @@ class Narrator:
                 return self._step(record, state)
             case EvaluationFinished():
                 return [_evaluated(state.evaluations[-1]), *_sample(state, record.event.step)]
+            case RunFinished() if not state.is_closed:
+                return self.rest(state)
             case RunFinished(reason=reason):
                 was_told, self._has_told_end = self._has_told_end, True
                 return [] if was_told else [*self.rest(state), f"run finished: {reason}"]
@@ -147,7 +149,7 @@ def _told(event: Event, state: WatchState) -> list[str]:
         case RunImported():
             return [f"imported from {event.tool}"]
         case TrainingStarted() if state.imported is None:
-            return [_started(event), *_slower(event)]
+            return [_started(event, attempt=state.attempt), *_slower(event)]
         case CheckpointWritten():
             size, waited = megabytes(event.bytes), duration(event.blocked_s)
             return [
@@ -158,14 +160,15 @@ def _told(event: Event, state: WatchState) -> list[str]:
     return []
 
 
-def _started(event: TrainingStarted) -> str:
+def _started(event: TrainingStarted, *, attempt: int) -> str:
     ranks = f"{event.ranks} rank{'s' if event.ranks > 1 else ''} ({event.device} {event.precision})"
     size = f"{short_count(event.parameters)} parameters"
+    again = f" (attempt {count(attempt)})" if attempt > 1 else ""
     if event.resumed_from:
-        return f"training goes on after step {count(event.step)} from {event.resumed_from}: {size}, {ranks}"
-    return (
-        f"training starts: {size}, {ranks}, {count(event.target_tokens_per_update)} target tokens an update"
-    )
+        after = f"after step {count(event.step)} from {event.resumed_from}"
+        return f"training goes on {after}{again}: {size}, {ranks}"
+    planned = f"{count(event.target_tokens_per_update)} target tokens an update planned"
+    return f"training starts{again}: {size}, {ranks}, {planned}"
 
 
 def _slower(event: TrainingStarted) -> list[str]:

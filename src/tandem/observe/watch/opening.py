@@ -6,6 +6,7 @@ from pathlib import Path
 from tandem.files import next_data
 from tandem.observe.series.live import LiveSeries
 from tandem.observe.watch.hosts import HELD_SAMPLES
+from tandem.observe.watch.recent import STEPS
 from tandem.observe.watch.standing import state_of
 from tandem.observe.watch.state import WatchState
 from tandem.runlog.layout import RunLayout, open_log
@@ -24,7 +25,7 @@ _DESCRIBED = b'"event":"HostDescribed"'
 def open_run(folder: Path) -> tuple[WatchState, dict[Path, int]]:
     """The state of a run, and the byte of each log file from which to follow it on.
 
-    The steps are rank 0's. Of other ranks only the end is read, since nothing but old troubles is lost with the rest.
+    The steps are rank 0's. Of other ranks only the end is read: their last steps, and what but for old troubles is all.
     """
     if not any(RunLayout(folder).log.glob("*.jsonl")):
         return WatchState(run=folder.resolve().name), {}
@@ -39,7 +40,7 @@ def open_run(folder: Path) -> tuple[WatchState, dict[Path, int]]:
         offsets[path], lines = _read_end(path)
         if path.name.startswith("samples-"):
             lines = _last_samples(path, lines[-HELD_SAMPLES:])
-        for record in _records([line for line in lines if _STEP not in line]):
+        for record in _records(_without_old_steps(lines)):
             state.apply(record)
     return state, offsets
 
@@ -48,6 +49,12 @@ def _last_samples(path: Path, lines: list[bytes]) -> list[bytes]:
     """Those that one description of the host holds for, which comes first."""
     starts = [number for number, line in enumerate(lines) if _DESCRIBED in line]
     return lines[starts[-1] :] if starts else [*_find_last(path, _DESCRIBED), *lines]
+
+
+def _without_old_steps(lines: list[bytes]) -> list[bytes]:
+    steps = [number for number, line in enumerate(lines) if _STEP in line]
+    passed = set(steps[:-STEPS])
+    return [line for number, line in enumerate(lines) if number not in passed]
 
 
 def _records(lines: list[bytes]) -> Iterator[Record]:

@@ -137,16 +137,18 @@ def equipment_of(state: WatchState) -> str:
 
 
 def status(state: WatchState, *, life: Life, now_ns: int) -> str:
-    """What the run is doing now."""
+    """What the run is doing now, and after a restart in which attempt."""
+    attempt = f", attempt {count(state.attempt)}" if state.attempt > 1 else ""
     word = word_of(state, life)
     if life == "over":
         is_told = not state.ended or state.imported is not None
-        return word if is_told else state.ended if state.ended.startswith(word) else f"{word}: {state.ended}"
+        ended = word if is_told else state.ended if state.ended.startswith(word) else f"{word}: {state.ended}"
+        return f"{ended}{attempt}"
     doing = f"preparing data: {state.stage}" if state.doing == "preparing" else state.doing
     quiet = duration(silence_s(state, now_ns=now_ns))
     match life:
         case "silent":
-            return f"silent for {quiet} (was {doing})"
+            return f"silent for {quiet} (was {doing}{attempt})"
         case "lost":
-            return f"lost for {quiet}: its process is gone without a word (was {doing})"
-    return doing
+            return f"lost for {quiet}: its process is gone without a word (was {doing}{attempt})"
+    return f"{doing}{attempt}"

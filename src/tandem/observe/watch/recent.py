@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tandem.observe.numbers import share
@@ -44,6 +44,9 @@ class Recent:
         """Forget: the steps to come do not follow the ones before."""
         self._steps.clear()
 
+    def __iter__(self) -> Iterator[StepFinished | RecentStep]:
+        return iter(self._steps)
+
     def __len__(self) -> int:
         """Steps since the start, as far as they are held."""
         return len(self._steps)
@@ -82,7 +85,7 @@ class Recent:
 
     @property
     def phases(self) -> dict[str, float]:
-        """Share of the time in each phase."""
+        """Share of the time that rank 0 spent in each phase; `exchange` is all that it waited for, slower ranks too."""
         totals: dict[str, float] = {}
         for step in self._steps:
             for name, seconds in step.phases.items():

@@ -14,6 +14,7 @@ from rich.text import Text
 from tandem.observe.numbers import duration
 from tandem.observe.visible import visible
 from tandem.observe.watch.chart import draw_chart, draw_spark
+from tandem.observe.watch.columns import shortened
 from tandem.observe.watch.host_rows import HostRows
 from tandem.observe.watch.life import Life, is_quiet, life_of
 from tandem.observe.watch.progress import (
@@ -75,8 +76,10 @@ class Screen:
             width=width,
             now_ns=self.now_ns,
             ascii_only=ascii_only,
+            delivered=state.delivered,
         )
-        plan = _plan(state, hosts, rows=self.rows, width=width)
+        phases = state.anatomy.shares(state.recent, state.started)
+        plan = _plan(state, hosts, rows=self.rows, width=width, has_phases=bool(phases))
         parts: list[RenderableType] = [
             _title(state, life, self.now_ns, width=width),
             _bar(state, life, width=width),
@@ -84,14 +87,13 @@ class Screen:
             _figures(state, width=width),
         ]
         newest = list(state.troubles)[::-1][: plan["troubles"]]
-        parts += [_trouble(each, self.now_ns) for each in newest]
+        parts += [_trouble(each, self.now_ns, width=width) for each in newest]
         if plan["chart"]:
             parts += ["", *_chart(state, plan["chart"], width=width, ascii_only=ascii_only)]
         parts += _trends(state, plan["trends"], width=width, ascii_only=ascii_only)
         if plan["hosts"]:
             parts += ["", *hosts.draw(plan["hosts"])]
         if plan["phases"]:
-            phases = state.recent.phases
             bar = [phases_bar(phases, width=width, ascii_only=ascii_only)] if plan["phases"] > 1 else []
             parts += ["", *bar, phases_legend(phases, width=width)]
         if plan["evaluations"] or plan["samples"]:
@@ -104,7 +106,7 @@ def _plain(text: str) -> str:
     return "".join(each if each.isascii() else SIGNS.get(each, "?" * cell_len(each)) for each in text)
 
 
-def _plan(state: WatchState, hosts: HostRows, *, rows: int, width: int) -> Counter[str]:
+def _plan(state: WatchState, hosts: HostRows, *, rows: int, width: int, has_phases: bool) -> Counter[str]:
     """Share the rows out: what matters most comes first, and what is left over makes it longer."""
     evaluations, samples, has_steps = (
         len(state.evaluations),
@@ -114,7 +116,7 @@ def _plan(state: WatchState, hosts: HostRows, *, rows: int, width: int) -> Count
     beside = width >= WIDE
     if beside:
         evaluations, samples = max(evaluations, samples - 1), 0
-    phases = int(bool(state.recent.phases))
+    phases = int(has_phases)
     curves = 2 * bool(state.curve.values(1))
     wishes = [
         ("troubles", min(len(state.troubles), max(1, rows // 8)), 1),
@@ -148,7 +150,8 @@ def _plan(state: WatchState, hosts: HostRows, *, rows: int, width: int) -> Count
 
 def _title(state: WatchState, life: Life, now_ns: int, *, width: int) -> RenderableType:
     style = "bold red" if is_quiet(life) else STATUS_STYLES.get(state.doing, "")
-    doing = Text(visible(status(state, life=life, now_ns=now_ns)), style)
+    told = visible(status(state, life=life, now_ns=now_ns))
+    doing = Text(shortened(told, width - min(width // 3, cell_len(state.run) + 3)), style)
     name = Text(visible(state.run or state.recipe or "run"), "bold")
     if state.recipe not in ("", name.plain):
         name.append(visible(f" ({state.recipe})"), "not bold")
@@ -235,10 +238,10 @@ def _results(state: WatchState, plan: Counter[str], *, width: int) -> Renderable
     return grid
 
 
-def _trouble(trouble: Trouble, now_ns: int) -> Table:
+def _trouble(trouble: Trouble, now_ns: int, *, width: int) -> Table:
     grid = Table.grid(expand=True, padding=(0, 2, 0, 0), pad_edge=False)
     grid.add_column(no_wrap=True, overflow="ellipsis", ratio=1, style="yellow")
     grid.add_column(no_wrap=True, style="dim")
     age = duration(max(0.0, (now_ns - trouble.time_ns) / NANO))
-    grid.add_row(Text(visible(f"! {trouble}")), f"{age} ago")
+    grid.add_row(Text(shortened(visible(f"! {trouble}"), width - len(age) - 6)), f"{age} ago")
     return grid

@@ -149,6 +149,9 @@ def _host(name: str, held: HostSamples, begun_ns: int) -> WatchedHost:
     for number, time_s in enumerate(held.time_s[-HELD_MOMENTS:].tolist()):
         values: dict[str, Any] = {column: _frozen(row[number]) for column, row in rows.items()}
         host.moments.append(Moment(time_ns=_time_ns(time_s, begun_ns), **values))
+    rates = np.fmax(held.sent_bytes_per_s, held.received_bytes_per_s)
+    if len(held.time_s):
+        host.highest_bytes_per_s = np.nan_to_num(rates).max(axis=1).tolist()
     return host
 
 

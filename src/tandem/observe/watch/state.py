@@ -5,6 +5,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tandem.observe.delivered import Delivered, delivered
+from tandem.observe.watch.anatomy import Anatomy
 from tandem.observe.watch.curve import StepCurve
 from tandem.observe.watch.hosts import WatchedHost
 from tandem.observe.watch.recent import Recent
@@ -15,8 +17,11 @@ from tandem.runlog.event import (
     EvaluationStarted,
     Event,
     HostDescribed,
+    HostExamined,
     HostSampled,
+    LinkMeasured,
     LossMeasured,
+    RoundStarted,
     RunFinished,
     RunImported,
     RunStarted,
@@ -30,11 +35,13 @@ from tandem.runlog.event import (
 )
 from tandem.runlog.record import Record
 
-__all__ = ["Doing", "Evaluation", "Spent", "WatchState"]
+__all__ = ["FAILED", "Doing", "Evaluation", "Spent", "WatchState"]
 
 Doing = Literal["starting", "preparing", "training", "evaluating", "restarting", "finished", "imported"]
 
 NANO = 1_000_000_000
+FAILED = "failed"
+"""Begins the reason of a rank or run that did not end well."""
 HELD_EVALUATIONS = 1_000
 HELD_SAMPLES = 8
 HELD_CHECKPOINTS = 100
@@ -95,6 +102,10 @@ class WatchState:
     """Why the run ended; empty while it goes on."""
     is_closed: bool = False
     """Whether the run said good-bye: nothing comes after that."""
+    is_supervised: bool = False
+    """Whether a command watches over the ranks: it starts lost ones again, and has the last word."""
+    attempt: int = 1
+    """Which start of the ranks it is, counted from the command's own, or where another launcher starts them, of all."""
     step: int = 0
     epoch: int = 0
     tokens: int = 0
@@ -106,6 +117,8 @@ class WatchState:
     """Of the last record of any writer."""
     spent: Spent = field(default_factory=Spent)
     recent: Recent = field(default_factory=Recent)
+    anatomy: Anatomy = field(default_factory=Anatomy)
+    """What the time of the last steps went into, as far as the steps of other ranks were taken too."""
     curve: StepCurve = field(default_factory=StepCurve)
     """The loss."""
     pace: StepCurve = field(default_factory=StepCurve)
@@ -116,6 +129,12 @@ class WatchState:
     troubles: Troubles = field(default_factory=Troubles)
     hosts: dict[str, WatchedHost] = field(default_factory=dict)
     """Those that are sampled, by name."""
+    links: dict[tuple[str, str], LinkMeasured] = field(default_factory=dict)
+    """As measured last, by sender and receiver."""
+    examined: dict[str, HostExamined] = field(default_factory=dict)
+    """Hosts as they were looked at before training, by name."""
+    _has_begun: bool = False
+    """Whether rank 0 has been started before."""
     _kept_s: dict[int, float] = field(default_factory=lambda: {0: 0.0})
     """What was spent up to the last checkpoints, by their steps."""
 
@@ -127,8 +146,10 @@ class WatchState:
             self._take_host(record.host or "", record.event, time_ns=record.time_ns)
             return None
         self.last_time_ns = max(self.last_time_ns, record.time_ns)
+        if record.rank and isinstance(record.event, StepFinished):
+            self.anatomy.add(record.rank, record.event)
         if record.rank in (None, 0):
-            self._apply(record.event)
+            self._apply(record.event, is_rank=record.rank == 0)
         return self.troubles.apply(record)
 
     @property
@@ -140,8 +161,21 @@ class WatchState:
         """The evaluation that is the best so far."""
         return next((each for each in reversed(self.evaluations) if getattr(each, f"is_best_{score}")), None)
 
-    def _apply(self, event: Event) -> None:
+    def delivered(self, host: WatchedHost, interface: int) -> Delivered | None:
+        """What the link behind an interface of a host was seen to carry."""
+        return delivered(
+            host.name,
+            host.described.interfaces[interface],
+            links=self.links.values(),
+            examined=self.examined.values(),
+            highest_bytes_per_s=host.highest_bytes_per_s[interface] if host.highest_bytes_per_s else 0.0,
+            is_busiest=host.busiest == interface,
+        )
+
+    def _apply(self, event: Event, *, is_rank: bool) -> None:
         match event:
+            case RunStarted() | RunFinished():
+                self._take_bounds(event, is_rank=is_rank)
             case StepFinished():
                 self._take_step(event)
             case EvaluationStarted() | EvaluationFinished():
@@ -155,6 +189,10 @@ class WatchState:
                     self._kept_s.pop(min(self._kept_s))
             case TrainingStarted():
                 self._take_start(event)
+            case LinkMeasured():
+                self.links[event.sender, event.receiver] = event
+            case HostExamined():
+                self.examined[event.host] = event
             case _:
                 self._take_life(event)
 
@@ -170,20 +208,38 @@ class WatchState:
         match event:
             case RunImported():
                 self.imported, self.doing, self.is_closed = event, "imported", True
-            case RunStarted():
-                self.recipe = event.run
-                self._begin("starting")
             case StageStarted():
                 self.stage = event.stage
                 self._turn_to("preparing")
             case WorkersLost():
-                self._turn_to("restarting")
+                self._begin("restarting")
+                self.attempt = max(self.attempt, event.attempt + 1)
+            case RoundStarted():
+                self.attempt = max(self.attempt, event.round)
             case TrainingFinished():
                 self.ended = event.reason
                 self._turn_to("finished")
-            case RunFinished():
-                self.is_closed, self.ended = True, self.ended or event.reason
-                self._turn_to("finished")
+
+    def _take_bounds(self, event: RunStarted | RunFinished, *, is_rank: bool) -> None:
+        """A process of the run began or ended: a rank, or what watches over the ranks."""
+        if isinstance(event, RunStarted):
+            was_alone = self._has_begun and not self.is_supervised
+            # A rank that begins after the command has ended was started by another launcher.
+            self.is_supervised = not is_rank or (self.is_supervised and not self.is_closed)
+            if not self.is_supervised:
+                self.attempt = self.attempt + 1 if was_alone else 1
+            elif not is_rank:
+                self.attempt = 1
+            self._has_begun |= is_rank
+            self.recipe = event.run
+            self._begin("starting")
+        elif is_rank and self.is_supervised:
+            # It may be started again: whether the run has ended, the command says that watches over it.
+            self.ended = self.ended or event.reason
+            self._turn_to("restarting" if event.reason.startswith(FAILED) else "finished")
+        else:
+            self.is_closed, self.ended = True, self.ended or event.reason
+            self._turn_to("finished")
 
     def _turn_to(self, doing: Doing) -> None:
         """Do this from here on; an imported run does nothing any more."""
@@ -260,6 +316,7 @@ class WatchState:
         """Forget what a run that goes on from an earlier step will do again."""
         self.step = step
         self.recent.clear()
+        self.anatomy.clear()
         self.curve.cut(step)
         self.pace.cut(step)
         while self.evaluations and self.evaluations[-1].step > step:

@@ -16,10 +16,15 @@ __all__ = ["evaluations_table", "headed_table", "phases_bar", "phases_legend", "
 
 BEST = "*"
 PHASE_STYLES = {
-    "data": "yellow",
+    "data": "blue",
     "forward": "green",
     "backward": "cyan",
+    "compute": "green",
     "exchange": "red",
+    "standstill": "bright_red",
+    "network": "red",
+    "waiting": "red",
+    "slowest rank": "yellow",
     "optimizer": "magenta",
     "other": "bright_black",
 }

@@ -8,15 +8,13 @@ from typing import TypedDict
 
 import psutil
 
+from tandem.telemetry.nominal import NETWORK, nominal_bits_per_s
 from tandem.telemetry.sampler.growth import Growth, rate
 
 __all__ = ["Network", "NetworkFacts", "NetworkSample"]
 
 _LOOPBACK = "lo"
 _MOST_INTERFACES = 16
-_MEGA = 10**6
-_UNKNOWN_SPEED = 65535
-"""What drivers of virtual interfaces say that know no speed."""
 _SNMP = Path("/proc/self/net/snmp")
 _COUNTS = (
     "bytes_recv",
@@ -50,18 +48,16 @@ class NetworkSample(TypedDict):
 class Network:
     """The interfaces that were up and had an address when this was built, the loopback first."""
 
-    def __init__(self, *, snmp: Path = _SNMP) -> None:
-        self._snmp = snmp
+    def __init__(self, *, snmp: Path = _SNMP, network: Path = NETWORK) -> None:
+        self._snmp, self._network = snmp, network
         self._names = _find_interfaces()
         self._growth = Growth()
         self._growth.since_last(self._counters())
 
     def describe(self) -> NetworkFacts:
-        """Names, and the speeds that they agreed on with their switches."""
-        stats = psutil.net_if_stats()
-        speeds = [stats[name].speed if name in stats else 0 for name in self._names]
-        known = tuple(speed * _MEGA if speed > 0 and speed != _UNKNOWN_SPEED else 0 for speed in speeds)
-        return {"interfaces": self._names, "interface_bits_per_s": known}
+        """Names, and the speeds that those with a card behind them agreed on with their switches."""
+        speeds = (nominal_bits_per_s(name, network=self._network) for name in self._names)
+        return {"interfaces": self._names, "interface_bits_per_s": tuple(speeds)}
 
     def sample(self, seconds: float) -> NetworkSample:
         """Rates over the seconds since the last look, and counts of what went wrong in them."""

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.unit.launch.doctor.findings import DISK, GPU, MACHINE, NIC, examination, host
+from tests.unit.launch.doctor.findings import DISK, GPU, MACHINE, NIC, examination, host, link
 
 from tandem.launch.doctor.facts import Clock, HostFacts
 from tandem.launch.doctor.judge import judge
@@ -131,9 +131,13 @@ def test_a_gpu_clearly_below_its_twins_is_poor_with_what_it_adds_to_a_step(speed
     assert lines[1].cure.startswith("GPU 1 of b computes 300 TFLOP/s, the fastest here 600") == poor
 
 
-def test_the_speed_of_an_interface_is_told_as_its_drivers_word() -> None:
-    (line,) = [line for line in judge(examination([host("a")])) if line.what == "network"]
-    assert "1 Gb/s by its driver" in line.value
+def test_what_a_card_claims_stands_beside_what_its_links_deliver() -> None:
+    hosts = [host("a", nic=replace(NIC, bits_per_s=10**10)), host("b", nic=replace(NIC, bits_per_s=0))]
+    links = [link("a", "b", bytes_per_s=25e6), link("b", "a", bytes_per_s=30e6)]
+    a, b = (line.value for line in judge(examination(hosts, links)) if line.what == "network")
+    assert ", delivers 200 Mb/s, nominal 10 Gb/s, packets of" in a
+    assert ", delivers 200 Mb/s, packets of" in b
+    assert "delivers" not in next(line.value for line in judge(examination(hosts)) if line.what == "network")
 
 
 def test_a_longest_packet_of_another_length_is_poor() -> None:

@@ -170,9 +170,10 @@ def test_a_run_that_goes_on_restarts_and_ends_is_followed_in_one_stream(tmp_path
         told = page.until(lambda newest: newest["state"]["step"] == 42)
         assert told["state"]["doing"] == "training"
         page.until(lambda newest: last_x(newest["figure losses"]) < 43)
-        run.tell(finished(42), RunFinished(reason="completed"))
+        run.tell(finished(42))
+        run.tell(RunFinished(reason="completed"), rank=None)
         told = page.until(lambda newest: newest["state"]["is_closed"])
-        assert told["state"]["status"] == "finished: reached 42 steps"
+        assert told["state"]["status"] == "finished: reached 42 steps, attempt 2"
 
 
 def test_pages_share_what_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from tests.unit.observe.verdicts.series_story import (
     build_ranks,
     build_samples,
     build_series,
+    build_start,
     build_steps,
 )
 
@@ -186,11 +187,42 @@ def test_phases_add_up_to_the_step() -> None:
     assert sum(trace["y"][100] for trace in phases) == pytest.approx(1.66, rel=0.05)
 
 
+def waits_of(series: Series) -> dict[str, float]:
+    """Seconds in the middle of the run, by the name of what ranks wait for."""
+    areas = [trace for trace in drawn("anatomy", series)["data"] if "waiting for" in trace["name"]]
+    return {area["name"]: area["y"][len(area["y"]) // 2] for area in areas}
+
+
+def with_waits(*waits_s: float, ranks: int) -> Series:
+    steps = build_steps(100)
+    waits = np.array(waits_s, np.float32)[:, None] * np.ones(100, np.float32)
+    told = build_ranks(steps, ranks=len(waits_s), phases={"backward": 0.5 - waits, "exchange": waits})
+    return build_series(steps=steps, ranks=told, starts=((5.0, build_start(ranks=ranks)),))
+
+
+def test_the_networks_part_of_a_step_does_not_grow_with_the_wait_for_the_slowest_rank() -> None:
+    for late_s in (0.1, 0.2, 0.3):
+        waits = waits_of(with_waits(0.05 + late_s, 0.05, 0.05 + late_s, 0.05 + late_s, ranks=4))
+        assert waits["waiting for the network"] == pytest.approx(0.05)
+        assert waits["waiting for the slowest rank"] == pytest.approx(0.75 * late_s)
+
+
+def test_what_a_part_of_the_ranks_waits_for_is_not_told() -> None:
+    assert waits_of(with_waits(0.3, 0.2, ranks=3)) == {
+        "waiting for gradients, not all ranks heard": pytest.approx(0.25)
+    }
+
+
+def test_a_lone_rank_waits_for_nobody() -> None:
+    assert waits_of(with_waits(0.1, ranks=1)) == {}
+
+
 def test_every_host_has_a_row_on_one_time_axis() -> None:
     for name in ("gpus", "network", "cpu"):
         figure = drawn(name)
         assert {trace["yaxis"] for trace in figure["data"]} == {"y", "y2", "y99"}
-        assert [note["text"] for note in figure["layout"]["annotations"]] == ["<b>alpha</b>", "<b>beta</b>"]
+        notes = [note["text"].partition(" ")[0] for note in figure["layout"]["annotations"]]
+        assert notes == ["<b>alpha</b>", "<b>beta</b>"]
         assert figure["layout"]["xaxis"]["range"][0] == 0
 
 
@@ -233,6 +265,32 @@ def test_hosts_that_are_not_shown_are_counted() -> None:
 def test_evaluations_checkpoints_and_restarts_are_marked() -> None:
     marks = {trace["name"]: len(trace["x"]) for trace in drawn("network")["data"] if trace["yaxis"] == "y99"}
     assert marks == {"evaluation": 6, "checkpoint": 3, "restart": 2}
+
+
+@pytest.mark.parametrize("nominal", [0, 10**9, 10**10])
+def test_a_slow_link_behind_a_fast_card_is_drawn_against_what_it_delivers(nominal: int) -> None:
+    rates = np.array([[0.0], [24e6]], np.float32) * np.ones(50, np.float32)
+    samples = build_samples(50, bits_per_s=(0, nominal), sent_bytes_per_s=rates, received_bytes_per_s=rates)
+    links = tuple(replace(link, bytes_per_s=25e6) for link in RUN.links)
+    ranks = build_ranks(build_steps(), hosts=("alpha", "beta"))
+    figure = drawn("network", build_series(samples={"alpha": samples}, links=links, ranks=ranks))
+    heights = {trace["name"]: max(trace["y"]) for trace in figure["data"]}
+    assert heights == {
+        "eth0 sent": pytest.approx(24),
+        "eth0 received": pytest.approx(24),
+        "eth0: link, as measured before": 25,
+    }
+    claim = f", nominal {nominal // 10**9} Gb/s" if nominal else ""
+    assert figure["layout"]["annotations"][0]["text"] == f"<b>alpha</b> eth0: measured 200 Mb/s{claim}"
+
+
+def test_a_link_that_was_not_measured_has_the_highest_rate_that_was_seen_beside_its_nominal_one() -> None:
+    rates = np.array([[0.0], [24e6]], np.float32) * np.ones(50, np.float32)
+    samples = build_samples(50, sent_bytes_per_s=rates, received_bytes_per_s=rates)
+    figure = drawn("network", build_series(samples={"alpha": samples}))
+    assert max(max(trace["y"]) for trace in figure["data"]) == pytest.approx(24)
+    note = figure["layout"]["annotations"][0]["text"]
+    assert note == "<b>alpha</b> eth0: highest seen 192 Mb/s, nominal 1 Gb/s"
 
 
 def test_a_quiet_interface_is_left_out_and_the_inner_one_too() -> None:

@@ -10,6 +10,7 @@ from tests.unit.observe.verdicts.series_story import (
     build_checkpoint,
     build_evaluations,
     build_imported,
+    build_ranks,
     build_samples,
     build_start,
     build_steps,
@@ -56,10 +57,12 @@ def test_every_field_is_described(repository: Path) -> None:
 def test_what_another_tool_did_not_say_is_null() -> None:
     start = build_start(ranks=0, parameters=0, device="", precision="")
     checkpoint = build_checkpoint(bytes=0, files={}, blocked_s=math.nan, write_s=math.nan)
+    steps = build_steps(9, target_tokens=np.zeros(9, np.int64))
     series = build_run(
         imported=build_imported(times="none"),
         starts=((0.0, start),),
-        steps=build_steps(9, target_tokens=np.zeros(9, np.int64)),
+        steps=steps,
+        ranks=build_ranks(steps),
         checkpoints=(checkpoint,),
         evaluations=build_evaluations([5], [2.0], valid_tokens=0),
     )

@@ -81,6 +81,9 @@ def test_hosts_are_told_gpu_by_gpu_and_nic_by_nic_and_what_is_not_known_is_left_
     assert value(families, "tandem_gpu_throttled", gpu="0") == 1
     assert value(families, "tandem_nic_transmit_bytes_per_second", nic="eth0") == 3e6
     assert value(families, "tandem_nic_speed_bytes_per_second", nic="eth0") == 1.25e9
+    seen = families["tandem_nic_delivered_bytes_per_second"].samples
+    assert {each.labels["by"] for each in seen} == {"highest"}
+    assert max(each.value for each in seen) < 1.25e9
     assert {each.labels["gpu"] for each in families["tandem_gpu_power_watts"].samples} == {"0"}
     assert {each.labels["nic"] for each in families["tandem_nic_speed_bytes_per_second"].samples} == {"eth0"}
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.unit.observe.story import START_NS, Teller, finished, started, training, write_log
+from tests.unit.observe.story import RUN_STARTED, START_NS, Teller, finished, started, training, write_log
 
+from tandem.lock import holding
 from tandem.observe.watch import WatchState, can_draw, follow_run, look_at_run
-from tandem.runlog.event import CheckpointFailed, RunFinished, RunImported, RunStarted
+from tandem.runlog.event import CheckpointFailed, RunFinished, RunImported, RunStarted, WorkersLost
 from tandem.runlog.record import Record
 
 
@@ -82,6 +83,54 @@ def test_the_caller_may_say_when_it_ends_and_what_was_written_by_then_is_read(
     assert follow_run(tmp_path, console=terminal(), until=lambda: bool(ended)).step == 100
 
 
+FAILED = RunFinished(reason="failed: rank 1 is lost")
+
+
+@pytest.mark.parametrize("show", [follow_run, look_at_run])
+def test_a_run_is_followed_through_its_attempts(
+    tmp_path: Path, waits: list[Callable[[], None]], show: Callable[..., WatchState]
+) -> None:
+    teller = Teller(time.time_ns() - 3_600 * 10**9)
+    first = [teller.tell(RUN_STARTED), teller.tell(started()), teller.step(1), teller.tell(FAILED)]
+    lost = WorkersLost(attempt=1, exit_code=-9, rank=1, reason="killed")
+    again = [teller.tell(RUN_STARTED), teller.tell(started()), teller.step(1), teller.tell(finished(1))]
+    write_log(tmp_path, [teller.tell(RUN_STARTED, rank=None), *first])
+    waits += [
+        lambda: write_log(tmp_path, [teller.tell(lost, rank=None)]),
+        lambda: write_log(tmp_path, again),
+        lambda: write_log(tmp_path, [teller.tell(RunFinished(reason="completed"))]),
+        lambda: write_log(tmp_path, [teller.tell(RunFinished(reason="completed"), rank=None)]),
+    ]
+    with holding(tmp_path):
+        state = show(tmp_path, console=paper())
+    assert waits == []
+    assert (state.attempt, state.is_closed) == (2, True)
+
+
+def test_ranks_of_another_launcher_that_failed_may_be_started_again_for_a_while(
+    tmp_path: Path, waits: list[Callable[[], None]]
+) -> None:
+    now = Teller(time.time_ns())
+    write_log(tmp_path, [now.tell(RUN_STARTED), now.tell(started()), now.tell(FAILED)])
+    waits += [
+        lambda: None,
+        lambda: write_log(tmp_path, [now.tell(RUN_STARTED), now.tell(started())]),
+        lambda: write_log(tmp_path, [now.tell(finished(1)), now.tell(RunFinished(reason="completed"))]),
+    ]
+    assert follow_run(tmp_path, console=paper()).attempt == 2
+    assert waits == []
+
+
+def test_ranks_of_another_launcher_that_failed_long_ago_are_not_waited_for(
+    tmp_path: Path, waits: list[Callable[[], None]]
+) -> None:
+    teller = Teller()
+    write_log(tmp_path, [teller.tell(RUN_STARTED), teller.tell(started()), teller.tell(FAILED)])
+    waits += [lambda: None, lambda: None]
+    assert follow_run(tmp_path, console=paper()).ended == FAILED.reason
+    assert len(waits) == 1
+
+
 def test_training_that_has_finished_long_ago_is_over_without_a_farewell(tmp_path: Path) -> None:
     write_log(tmp_path, whole_run(Teller())[:-1])
     assert follow_run(tmp_path, console=terminal()).doing == "finished"
@@ -111,6 +160,17 @@ def test_a_terminal_that_cannot_draw_gets_lines(tmp_path: Path) -> None:
     follow_run(tmp_path, console=console)
     assert text(console).startswith("training starts: ")
     assert [can_draw(each) for each in (terminal(), dumb(), paper())] == [True, False, False]
+
+
+def test_a_terminal_that_cannot_draw_breaks_lines_by_words(tmp_path: Path) -> None:
+    write_log(tmp_path, whole_run(Teller()))
+    narrow, whole = dumb(), paper()
+    narrow.width = 40
+    follow_run(tmp_path, console=narrow)
+    follow_run(tmp_path, console=whole)
+    assert text(narrow).split() == text(whole).split()
+    assert max(map(len, text(narrow).splitlines())) <= 40
+    assert max(map(len, text(whole).splitlines())) > 80
 
 
 def test_an_imported_run_is_told_and_left(tmp_path: Path) -> None:
@@ -189,12 +249,27 @@ def test_troubles_are_warnings_in_the_lines(tmp_path: Path) -> None:
     assert text(console) == "warning: checkpoint of step 5 could not be written: disk\\x1b full\n"
 
 
-def test_the_steps_of_other_ranks_are_not_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("show", [paper, terminal])
+def test_the_steps_of_other_ranks_are_for_the_display_alone(
+    tmp_path: Path, show: Callable[[], Console]
+) -> None:
     teller = Teller()
     write_log(tmp_path, [teller.step(step, rank=rank) for step in (1, 2) for rank in (0, 1)])
     sink = Collector()
-    follow_run(tmp_path, console=paper(), until=lambda: True, sinks=[sink])
+    follow_run(tmp_path, console=show(), until=lambda: True, sinks=[sink])
     assert [record.rank for record in sink.taken] == [0, 0]
+
+
+def test_a_display_splits_the_last_steps_of_all_ranks_and_passes_over_old_ones(tmp_path: Path) -> None:
+    teller = Teller()
+    write_log(tmp_path, [teller.tell(started())])
+    write_log(tmp_path, [teller.step(step, rank=rank) for step in range(1, 9) for rank in (0, 1)])
+    shown = terminal()
+    follow_run(tmp_path, console=shown, until=lambda: True)
+    assert "network 12%" in text(shown)
+    shown = terminal()
+    follow_run(tmp_path, console=shown, until=lambda: True, since_ns=teller.time_ns + 1)
+    assert "waiting 12%" in text(shown)
 
 
 class Collector:

@@ -5,6 +5,7 @@ from rich.console import Console
 from tests.unit.observe.story import START_NS
 from tests.unit.observe.watch.host_story import described, sampled
 
+from tandem.observe.delivered import Delivered
 from tandem.observe.watch.host_rows import HostRows
 from tandem.observe.watch.hosts import WatchedHost
 from tandem.runlog.event import HostDescribed, HostSampled
@@ -19,10 +20,22 @@ def host(*samples: HostSampled, told: HostDescribed | None = None) -> WatchedHos
     return held
 
 
-def drawn(held: WatchedHost, *, width: int = 80, rows: int = 1, later_s: int = 1) -> str:
+MEASURED = Delivered(bytes_per_s=125e6, is_measured=True)
+
+
+def drawn(
+    held: WatchedHost,
+    *,
+    width: int = 80,
+    rows: int = 1,
+    later_s: int = 1,
+    link: Delivered | None = MEASURED,
+) -> str:
     console = Console(width=width, color_system=None)
     now_ns = START_NS + (len(held.moments) - 1 + later_s) * SECOND
-    shown = HostRows(hosts=[held], width=width, now_ns=now_ns, ascii_only=False).draw(rows)
+    shown = HostRows(
+        hosts=[held], width=width, now_ns=now_ns, ascii_only=False, delivered=lambda _host, _interface: link
+    ).draw(rows)
     with console.capture() as capture:
         for each in shown:
             console.print(each)
@@ -47,6 +60,20 @@ def test_a_row_has_the_mean_of_the_gpus_the_hottest_the_busiest_link_and_the_cpu
 def test_the_busier_direction_is_shown() -> None:
     down = replace(busy(), received_bytes_per_s=(0.0, 110e6))
     assert "eth0 ↓ 880 Mb/s of 1 Gb/s" in drawn(host(down))
+
+
+def test_a_link_that_was_not_measured_has_the_highest_rate_that_was_seen() -> None:
+    seen = Delivered(bytes_per_s=105e6, is_measured=False)
+    assert "eth0 ↑ 812 Mb/s, max 840 Mb/s  cpu" in drawn(host(busy()), link=seen)
+    assert "eth0 ↑ 812 Mb/s  cpu" in drawn(host(busy()), link=None)
+
+
+def test_what_the_card_claims_stands_beside_what_the_link_delivers() -> None:
+    slow = Delivered(bytes_per_s=25e6, is_measured=True)
+    held = host(replace(busy(), sent_bytes_per_s=(0.0, 24e6), received_bytes_per_s=(0.0, 1e6)))
+    text = drawn(held, width=120, rows=2, link=slow)
+    assert "↑ 192 Mb/s █" in text
+    assert "of 200 Mb/s (nominal 1 Gb/s)" in text
 
 
 def test_traffic_within_the_host_is_no_traffic() -> None:

@@ -2,12 +2,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tests.unit.observe.story import Teller, checkpoint, finished, started, step_event, training
+from tests.unit.observe.story import RUN_STARTED, Teller, checkpoint, finished, started, step_event, training
 
 from tandem.observe.watch.life import Life
 from tandem.observe.watch.lines import Narrator
 from tandem.observe.watch.state import WatchState
-from tandem.runlog.event import RunFinished, RunImported
+from tandem.runlog.event import RunFinished, RunImported, WorkersLost
 from tandem.runlog.record import Record
 
 NANO = 1_000_000_000
@@ -24,7 +24,7 @@ def told(records: Iterable[Record], *, spent_s: float = 0.0) -> list[str]:
 
 def test_a_start_says_with_what() -> None:
     assert told([Teller().tell(started())]) == [
-        "training starts: 60.9 million parameters, 2 ranks (cuda bf16), 25,000 target tokens an update"
+        "training starts: 60.9 million parameters, 2 ranks (cuda bf16), 25,000 target tokens an update planned"
     ]
 
 
@@ -97,6 +97,27 @@ def test_a_run_that_never_trained_still_tells_its_end() -> None:
     teller = Teller()
     ends = [teller.tell(RunFinished(reason="failed: no disk"), rank=rank) for rank in (0, None, 1)]
     assert told(ends) == ["run finished: failed: no disk"]
+
+
+def test_a_rank_that_failed_and_is_started_again_has_not_ended_the_run() -> None:
+    teller = Teller()
+    lines = told(
+        [
+            teller.tell(RUN_STARTED, rank=None),
+            teller.tell(RUN_STARTED),
+            teller.tell(started()),
+            teller.tell(RunFinished(reason="failed: rank 1 is lost")),
+            teller.tell(WorkersLost(attempt=1, exit_code=-9, rank=1, reason="killed"), rank=None),
+            teller.tell(RUN_STARTED),
+            teller.tell(started(400)),
+            teller.tell(RunFinished(reason="completed"), rank=None),
+        ]
+    )
+    assert [line.partition(":")[0] for line in lines] == [
+        "training starts",
+        "training goes on after step 400 from checkpoints/step-00000400 (attempt 2)",
+        "run finished",
+    ]
 
 
 def test_other_ranks_tell_nothing() -> None:

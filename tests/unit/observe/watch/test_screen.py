@@ -1,11 +1,12 @@
 import io
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
-from tests.unit.observe.story import Teller, finished, started, training
+from tests.unit.observe.story import Teller, finished, started, step_event, training
 from tests.unit.observe.watch.host_story import sampling
 
 from tandem.observe.watch.screen import Screen
@@ -36,6 +37,10 @@ def state() -> WatchState:
     lost = WorkersLost(attempt=1, exit_code=-9, rank=1, reason="killed by SIGKILL")
     state.apply(teller.tell(lost, rank=None))
     state.apply(teller.step(851, loss=math.nan, skipped=True))
+    for number in range(760, 852):
+        late = step_event(number)
+        phases = {**late.phases, "exchange": 0.01, "backward": 0.14}
+        state.apply(teller.tell(replace(late, phases=phases), rank=1))
     return state
 
 
@@ -74,14 +79,14 @@ def test_a_run_before_its_first_step_is_shown() -> None:
 
 def test_a_silent_run_says_for_how_long_and_promises_no_end(state: WatchState) -> None:
     text = drawn(state, later_s=125)
-    assert "first · silent for 2 min 05 s (was training)" in text
+    assert "first · silent for 2 min 05 s (was training, attempt 2)" in text
     assert "left" not in text
 
 
 def test_a_finished_run_says_why_and_has_no_time_left(state: WatchState) -> None:
     state.apply(Teller(state.last_time_ns).tell(finished(1000)))
     text = drawn(state)
-    assert "first · finished: reached 1,000 steps" in text
+    assert "first · finished: reached 1,000 steps, attempt 2" in text
     assert "left" not in text
 
 
@@ -162,7 +167,7 @@ def test_a_run_that_ended_without_a_reason_shows_no_hosts(state: WatchState) -> 
 
 def test_the_status_is_seen_however_long_the_name_of_the_run(state: WatchState) -> None:
     state.run = "a-run-with-a-name-" * 8
-    assert "… · silent for 2 min 05 s (was training)" in drawn(state, later_s=125)
+    assert "… · silent for 2 min 05 s (was training, attempt 2)" in drawn(state, later_s=125)
 
 
 def test_the_pace_and_bleu_have_lines_of_their_own(state: WatchState) -> None:

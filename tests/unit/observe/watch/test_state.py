@@ -1,23 +1,19 @@
 import math
 
 import pytest
-from tests.unit.observe.story import TOKENS, Teller, finished, started, training
+from tests.unit.observe.story import RUN_STARTED, TOKENS, Teller, finished, started, training
 from tests.unit.observe.watch.host_story import sampling
 
 from tandem.observe.watch.state import HELD_EVALUATIONS, WatchState
 from tandem.runlog.event import (
     EvaluationStarted,
+    RoundStarted,
     RunFinished,
     RunImported,
-    RunStarted,
     StageStarted,
     WorkersLost,
 )
 from tandem.runlog.record import Record
-
-RUN_STARTED = RunStarted(
-    run="first", tandem="0", command=(), recipe="", world_size=2, host="alpha", python="3", torch="2"
-)
 
 
 def folded(*records: Record) -> WatchState:
@@ -139,6 +135,63 @@ def test_a_run_that_is_started_anew_is_not_over() -> None:
         teller.tell(RUN_STARTED),
     )
     assert (state.doing, state.ended, state.is_closed) == ("starting", "", False)
+
+
+FAILED = RunFinished(reason="failed: rank 1 is lost")
+LOST = WorkersLost(attempt=1, exit_code=-9, rank=1, reason="killed")
+
+
+def test_a_rank_that_failed_has_not_ended_a_run_that_a_command_watches_over() -> None:
+    teller = Teller()
+    state = folded(teller.tell(RUN_STARTED, rank=None), teller.tell(RUN_STARTED), teller.tell(started()))
+    state.apply(teller.tell(FAILED))
+    assert (state.doing, state.is_closed, state.attempt) == ("restarting", False, 1)
+    state.apply(teller.tell(LOST, rank=None))
+    assert (state.doing, state.ended, state.attempt) == ("restarting", "", 2)
+    state.apply(teller.tell(RUN_STARTED))
+    state.apply(teller.tell(started(2)))
+    assert (state.doing, state.is_closed, state.attempt) == ("training", False, 2)
+    state.apply(teller.tell(RunFinished(reason="completed")))
+    assert (state.doing, state.is_closed) == ("finished", False)
+    state.apply(teller.tell(RunFinished(reason="completed"), rank=None))
+    assert (state.is_closed, state.attempt) == (True, 2)
+
+
+def test_a_command_that_gives_up_tells_the_first_cause() -> None:
+    teller = Teller()
+    state = folded(teller.tell(RUN_STARTED, rank=None), teller.tell(RUN_STARTED), teller.tell(FAILED))
+    state.apply(teller.tell(RunFinished(reason="failed: rank 1 was lost"), rank=None))
+    assert (state.doing, state.is_closed, state.ended) == ("finished", True, FAILED.reason)
+
+
+def test_attempts_are_counted_from_the_start_of_each_command() -> None:
+    teller = Teller()
+    state = folded(teller.tell(RUN_STARTED, rank=None), teller.tell(LOST, rank=None))
+    round_ = RoundStarted(
+        round=3, hosts=("a", "b"), workers={"a": 1, "b": 1}, address="", interfaces=("", "")
+    )
+    state.apply(teller.tell(round_, rank=None))
+    assert state.attempt == 3
+    state.apply(teller.tell(RUN_STARTED, rank=None))
+    assert state.attempt == 1
+
+
+def test_attempts_of_another_launcher_are_those_of_rank_0() -> None:
+    teller = Teller()
+    state = folded(teller.tell(RUN_STARTED), teller.tell(FAILED))
+    assert (state.is_closed, state.is_supervised, state.attempt) == (True, False, 1)
+    state.apply(teller.tell(RUN_STARTED))
+    assert (state.is_closed, state.attempt) == (False, 2)
+    state.apply(teller.tell(RUN_STARTED, rank=1))
+    assert state.attempt == 2
+
+
+def test_another_launcher_may_go_on_with_what_a_command_ended() -> None:
+    teller = Teller()
+    state = folded(teller.tell(RUN_STARTED, rank=None), teller.tell(LOST, rank=None))
+    state.apply(teller.tell(RunFinished(reason="stopped by SIGTERM"), rank=None))
+    state.apply(teller.tell(RUN_STARTED))
+    assert (state.is_supervised, state.is_closed, state.attempt) == (False, False, 1)
 
 
 def test_memory_is_bounded_however_many_evaluations_there_are() -> None:

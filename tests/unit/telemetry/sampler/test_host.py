@@ -20,7 +20,7 @@ def test_a_part_that_fails_is_not_known_and_the_others_are_described(
     assert (described.cores, described.memory_bytes) == (-1, -1)
     assert described.interfaces
     monkeypatch.undo()
-    monkeypatch.setattr(psutil, "net_if_stats", _fail)
+    monkeypatch.setattr("tandem.telemetry.sampler.network.nominal_bits_per_s", _fail)
     described = host.describe()
     assert described.interfaces == ()
     assert described.memory_bytes > 0

@@ -57,9 +57,12 @@ def _names() -> list[str]:
 
 
 def test_interfaces_that_are_up_and_have_an_address_are_told_the_loopback_first(
-    counts: dict[str, Any],
+    counts: dict[str, Any], tmp_path: Path
 ) -> None:
-    assert Network().describe() == {
+    for name, speed in (("eth0", 1000), ("ib0", 65535), ("ib1", 400_000)):
+        (tmp_path / name / "device").mkdir(parents=True)
+        (tmp_path / name / "speed").write_text(f"{speed}\n")
+    assert Network(network=tmp_path).describe() == {
         "interfaces": ("lo", "eth0", "ib0", "ib1"),
         "interface_bits_per_s": (0, 1_000_000_000, 0, 400_000_000_000),
     }

@@ -37,15 +37,20 @@ function gpuLine(gpus) {
   return [name, ...gpuWords(gpus)].join(" · ");
 }
 
-function nicLine(nic) {
+function traffic(nic) {
   const sent = known(nic.sent_bytes_per_s, (bytes) => `sent ${rate(bytes)}`);
-  return [nic.name, ...sent, ...known(nic.received_bytes_per_s, (bytes) => `received ${rate(bytes)}`)].join(" · ");
+  const received = known(nic.received_bytes_per_s, (bytes) => `received ${rate(bytes)}`);
+  return [nic.name, ...sent, ...received].join(" · ");
+}
+
+function nicLine(nic) {
+  return [traffic(nic), ...(nic.link ? [`link: ${nic.link}`] : [])].join(" · ");
 }
 
 function busiest(nics) {
   if (!nics.length) return "";
   const most = nics.reduce((one, other) => (carried(other) > carried(one) ? other : one));
-  return nicLine(most) + (nics.length > 1 ? `, the busiest of ${nics.length}` : "");
+  return traffic(most) + (nics.length > 1 ? `, the busiest of ${nics.length}` : "");
 }
 
 class Host {
