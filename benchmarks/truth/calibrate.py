@@ -29,7 +29,7 @@ from tandem.cli.bars import Bars
 from tandem.observe.series.fold import read_series
 from tandem.observe.verdicts import judge_run
 
-__all__ = ["Judged", "judge_seed", "main", "summarise"]
+__all__ = ["Judged", "compare", "judge_seed", "main", "summarise"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PAGE, _FIGURE = _ROOT / "docs" / "calibration.md", _ROOT / "docs" / "calibration.svg"
@@ -64,13 +64,14 @@ def judge_seed(seed: int) -> list[Judged]:
     try:
         labels = label_run(write(draw(seed), folder / "run"))
         return [
-            _compare(seed, labels[finding.key], finding) for finding in judge_run(read_series(folder / "run"))
+            compare(seed, labels[finding.key], finding) for finding in judge_run(read_series(folder / "run"))
         ]
     finally:
         shutil.rmtree(folder)
 
 
-def _compare(seed: int, label: Label, finding: Any) -> Judged:
+def compare(seed: int, label: Label, finding: Any) -> Judged:
+    """Hold an answer against its label."""
     evidence = {item.name: item.value for item in finding.evidence}
     wrong = [
         f"{name} is {evidence[name]}, truly {expected.value:.6g}"

@@ -3,6 +3,8 @@
 from math import isfinite
 
 from tandem.artefact import JsonValue
+from tandem.observe.account import settle
+from tandem.observe.exchange import measure_exchange
 from tandem.observe.figures.clock import clock_of
 from tandem.observe.figures.curve import axis
 from tandem.observe.figures.look import BROWN, GREEN, MUTED, PURPLE, SKY, SOURCE, TARGET, Figure, base_layout
@@ -12,6 +14,20 @@ from tandem.observe.spent import spend
 
 __all__ = ["time_split_figure"]
 
+COLOURS = {
+    "training": SOURCE,
+    "training: computing": SOURCE,
+    "training: optimiser": SOURCE,
+    "training: exchange": TARGET,
+    "training: slowest rank": PURPLE,
+    "training: data": BROWN,
+    "evaluation": GREEN,
+    "waiting for checkpoints": PURPLE,
+    "data preparation": SKY,
+    "start-up and compiling": BROWN,
+    "lost to restarts": TARGET,
+}
+"""What is not named here is grey."""
 ROW_HEIGHT = 30
 FRAME_HEIGHT = 60
 
@@ -61,14 +77,5 @@ def _has_times(series: Series) -> bool:
 
 
 def _parts(series: Series) -> list[tuple[str, float, str]]:
-    spent = spend(series)
-    return [
-        ("training", spent.training_s, SOURCE),
-        ("evaluation", spent.evaluation_s, GREEN),
-        ("waiting for checkpoints", spent.checkpoint_s, PURPLE),
-        ("data preparation", spent.preparation_s, SKY),
-        ("start-up and compiling", spent.start_s, BROWN),
-        ("lost to restarts", spent.lost_s, TARGET),
-        ("stopped", spent.stopped_s, MUTED),
-        ("not explained", spent.rest_s, MUTED),
-    ]
+    account = settle(spend(series), measure_exchange(series) if series.imported is None else None)
+    return [(item.name, item.seconds, COLOURS.get(item.name, MUTED)) for item in account.items]
