@@ -107,6 +107,10 @@ class LoopbackListener:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of it; the library's own listener stays until the library closes it."""
         self._stop_admitting()
         self._socket.close()
 
@@ -124,6 +128,10 @@ class LoopbackListener:
             for entry in table
             if entry.local == self._address
         )
+
+    def has_visitors(self) -> bool:
+        """Whether anybody has connected to it, is about to, or has left and was not noticed yet."""
+        return any(entry.local == self._address and entry.state != _LISTENING for entry in _sockets())
 
     def refuse_newcomers(self) -> None:
         """Let nobody connect any more; connections that exist go on."""

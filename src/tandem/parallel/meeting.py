@@ -22,16 +22,18 @@ from torch._C._distributed_c10d import FileStore, PrefixStore, Store, TCPStore
 
 from tandem.errors import TandemError
 from tandem.parallel.key_values import MESH, STORE, LineConnection
-from tandem.parallel.loopback import find_listener, random_address
+from tandem.parallel.loopback import LoopbackListener, find_listener, random_address
 from tandem.parallel.route import address_of, interface_towards
 from tandem.parallel.store import RankStore
 
 __all__ = ["join"]
 
 _BACKEND = "guarded"
-_TRIES = 3
-_FIRST = timedelta(seconds=20)
-"""How long the ranks, all of which have come, may take to connect in the first attempt, if not less."""
+_TRIES = 5
+_LISTENERS = 100
+"""How often a listener is given up because strangers came to it before its filter was there."""
+_PATIENCE = (timedelta(seconds=20), *[timedelta(seconds=60)] * (_TRIES - 2))
+"""How long the ranks, all of which have come, may take to connect in each attempt but the last, if not less."""
 
 
 def join(*, rank: int, size: int, device: torch.device, timeout_s: float) -> None:
@@ -139,35 +141,26 @@ class _GuardedGloo:
 
     def __call__(self, store: Store, rank: int, size: int, _: timedelta) -> dist.ProcessGroup:
         for attempt in range(_TRIES):
-            group = self._maybe_meet(PrefixStore(f"try {attempt}", store), rank, size, is_first=not attempt)
+            group = self._maybe_meet(PrefixStore(f"try {attempt}", store), rank, size, attempt=attempt)
             if group is not None:
                 return group
         raise TandemError(
             f"Another user of this host got between the ranks {_TRIES} times: see who runs what here, then resume."
         )
 
-    def _maybe_meet(self, store: Store, rank: int, size: int, *, is_first: bool) -> dist.ProcessGroup | None:
+    def _maybe_meet(self, store: Store, rank: int, size: int, *, attempt: int) -> dist.ProcessGroup | None:
         """A process group; None on all ranks where a stranger has come to one of them.
 
         The filter costs a second, so the first attempt goes without it.
         """
-        address = self._address(rank)
-        device = dist.ProcessGroupGloo.create_device(hostname=address, lazy_init=False)
-        listener = find_listener(address, besides=self._ports)
-        if listener is None:
-            raise TandemError(
-                "This system does not tell what a process listens to (/proc/self/net/tcp): mount /proc."
-            )
-        self._ports.append(listener.port)
+        device, listener = self._listen(rank, is_filtered=attempt > 0)
         with listener:
-            if not is_first:
-                listener.admit_only_own()
             if self._mesh is not None:
                 self._ask({"do": "announce", "rank": rank, "port": listener.port})
             store.set(f"here {rank}", "")
             for other in range(size):
                 store.get(f"here {other}")
-            group = self._connect(device, store, rank, size, is_first=is_first)
+            group = self._connect(device, store, rank, size, attempt=attempt)
             is_clean = group is not None and not listener.has_strangers()
             store.set(f"clean {rank}", "yes" if is_clean else "no")
             # Until all have said so, the listener is there for those who still connect.
@@ -176,25 +169,52 @@ class _GuardedGloo:
             listener.refuse_newcomers()
         return group
 
+    def _listen(self, rank: int, *, is_filtered: bool) -> tuple[object, LoopbackListener]:
+        """A device of gloo's, and its listener.
+
+        Gloo listens at once, so that strangers may come before the filter does. Such a listener is given up for
+        another one: whoever is let in could name the number of a rank, and leave again in the midst of the meeting.
+        """
+        for _ in range(_LISTENERS):
+            address = self._address(rank)
+            device = dist.ProcessGroupGloo.create_device(hostname=address, lazy_init=False)
+            listener = find_listener(address, besides=self._ports)
+            if listener is None:
+                raise TandemError(
+                    "This system does not tell what a process listens to (/proc/self/net/tcp): mount /proc."
+                )
+            self._ports.append(listener.port)
+            if not is_filtered:
+                return device, listener
+            listener.admit_only_own()
+            # No rank knows the port yet.
+            if not listener.has_visitors():
+                return device, listener
+            listener.close()
+        raise TandemError(
+            f"Another user of this host connects to whatever Tandem opens, {_LISTENERS} times in a row: "
+            "see who runs what here, then resume."
+        )
+
     def _address(self, rank: int) -> str:
         return (
             random_address() if self._mesh is None else self._ask({"do": "address", "rank": rank})["address"]
         )
 
     def _connect(
-        self, device: object, store: Store, rank: int, size: int, *, is_first: bool
+        self, device: object, store: Store, rank: int, size: int, *, attempt: int
     ) -> dist.ProcessGroup | None:
-        """A process group; None where the first attempt fails, as it does if a stranger comes and goes."""
+        """A process group; None where an attempt fails that is not the last, as if a stranger comes and goes."""
         gloo: Any = (
             dist.ProcessGroupGloo
         )  # whose options have no types, and are the only way to name a device
         options = gloo._Options()  # noqa: SLF001
         options._devices = [device]  # noqa: SLF001
-        options._timeout = min(self._timeout, _FIRST) if is_first else self._timeout  # noqa: SLF001
+        options._timeout = min([self._timeout, *_PATIENCE[attempt : attempt + 1]])  # noqa: SLF001
         try:
             group = gloo(store, rank, size, options)
         except RuntimeError:
-            if not is_first:
+            if attempt == _TRIES - 1:
                 raise
             return None
         group._set_default_timeout(self._timeout)  # noqa: SLF001

@@ -109,6 +109,16 @@ def test_newcomers_are_refused_and_who_is_there_stays(
         accepted.close()
 
 
+def test_whoever_has_come_before_the_filter_is_noticed_also_when_he_has_left(
+    server: socket.socket, listener: LoopbackListener
+) -> None:
+    assert not listener.has_visitors()
+    with connected(server):
+        assert listener.has_visitors()
+    assert listener.has_visitors()
+    server.accept()[0].close()
+
+
 @needs_root
 def test_behind_the_filter_own_connections_arrive_and_no_others(
     server: socket.socket, listener: LoopbackListener

@@ -323,8 +323,8 @@ def test_a_time_without_end_is_left_out_of_the_split() -> None:
         steps=replace(steps, duration_s=seconds), ranks=build_ranks(steps), evaluations=endless
     )
     bars = drawn("time_split", series)["data"][0]
-    assert bars["y"] == ["training", "start-up and compiling"]
-    assert max(bars["x"]) < 60
+    assert "evaluation" not in bars["y"]
+    assert sum(bars["x"]) < 60
 
 
 def test_bytes_a_step_are_those_of_the_samples() -> None:
