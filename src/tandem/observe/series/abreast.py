@@ -1,6 +1,6 @@
 """How far clocks of hosts were apart that nobody compared: ranks end each step together, whatever their clocks say."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -27,6 +27,11 @@ class Apart:
     ahead_ns: int
     is_steady: bool
     """Whether it is the same by the first steps and by the last."""
+
+    def beside(self, former: "Apart | None") -> "Apart":
+        """The same, steady only if it says what a former one on the host does."""
+        is_same = former is None or (former.is_steady and abs(self.ahead_ns - former.ahead_ns) <= SET_NS)
+        return replace(self, is_steady=self.is_steady and is_same)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

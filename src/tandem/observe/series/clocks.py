@@ -93,8 +93,11 @@ class Clocks:
 
     def is_first_sure(self, part: Part) -> bool:
         """Whether it is known when the first record of a file was written, on the head's clock."""
-        number = min(1, len(_hosts_of(part)) - 1)
-        return self._is_known(part, number)
+        if part.rank is not None:
+            return self._is_known(part, min(1, len(_hosts_of(part)) - 1))
+        # A head and a sampler go on from one process to the next: their clock is told as a whole, or not at all.
+        apart = self._apart_of(part, 0, part.host)
+        return self._is_known(part, 0) and (apart is None or apart.is_steady)
 
     def is_last_sure(self, part: Part) -> bool:
         """Likewise of the last record."""
@@ -139,9 +142,9 @@ class Clocks:
         for part in unknown:
             found = abreast.of(part, straight_ns(part, self.jumps(part)))
             self._apart[part.name] = found
-            self._by_host |= {
-                host: apart for host, apart in zip(_hosts_of(part), found, strict=True) if host and apart
-            }
+            for host, apart in zip(_hosts_of(part), found, strict=True):
+                if host and apart is not None:
+                    self._by_host[host] = apart.beside(self._by_host.get(host))
 
 
 def _hosts_of(part: Part) -> list[str]:

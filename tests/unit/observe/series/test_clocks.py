@@ -153,6 +153,19 @@ def test_a_host_whose_clock_was_set_says_when_it_began_and_not_when_it_ended(tmp
     assert series.set_s == 0.0
 
 
+def test_a_sampler_whose_clock_was_set_between_two_processes_does_not_make_the_run_longer(
+    tmp_path: Path,
+) -> None:
+    clock = set_at(50.0, 300.0)
+    for begin_s, first in ((10.0, 1), (60.0, 21)):
+        write_rank(tmp_path, 0, "a", begin_s=begin_s, first=first)
+        write_rank(tmp_path, 1, "b", clock=clock, begin_s=begin_s, first=first)
+    samples = [(12.0 + second, sample()) for second in range(65)]
+    write(RunLayout(tmp_path).samples_log("b"), (11.0, DESCRIBED), *samples, clock=clock, host="b")
+
+    expect_whole(read_series(tmp_path), end_s=72.0)
+
+
 def test_a_clock_that_jumps_again_and_again_is_not_one_clock(tmp_path: Path) -> None:
     events = [(10.0 * number, RunFinished(reason=str(number))) for number in range(8)]
     write(RunLayout(tmp_path).host_log("a"), *events, clock=lambda at_s: 2 * at_s)
