@@ -94,6 +94,7 @@ class Assembly:
             damaged=sum(part.damaged for part in parts),
             dropped=life.dropped,
             set_s=clocks.set_s,
+            ahead_s=sum(jump.size_ns for jump in first.jumps) / 1e9,
         )
 
     def _fold_ranks(

@@ -173,7 +173,7 @@ def _state(series: Series, left: _Left | None, *, is_live: bool) -> str:
 
 
 def _silence_s(series: Series, now_ns: int) -> float:
-    return (now_ns - series.begun_ns) / 1e9 - series.end_s
+    return (now_ns - series.begun_ns) / 1e9 - series.end_s - series.ahead_s
 
 
 def _patience_s(series: Series) -> float:
