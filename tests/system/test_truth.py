@@ -1,9 +1,11 @@
 """A thousand drawn runs, judged: what is sure is right, numbers are possible, and what contradicts is not sure."""
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from benchmarks.truth.calibrate import Judged, compare
 from benchmarks.truth.world.draw import draw
@@ -12,6 +14,7 @@ from benchmarks.truth.world.write import write
 
 from tandem.observe.agreement import contradictions
 from tandem.observe.finding import Finding
+from tandem.observe.series.columns import Series
 from tandem.observe.series.fold import read_series
 from tandem.observe.verdicts import judge_run
 
@@ -26,8 +29,10 @@ def test_drawn_runs_are_judged_rightly(part: int, tmp_path: Path) -> None:
     for seed in range(part, RUNS, PARTS):
         run = tmp_path / str(seed)
         labels = label_run(write(draw(seed), run))
-        findings = judge_run(read_series(run))
+        series = read_series(run)
+        findings = judge_run(series)
         _expect_possible_numbers(findings)
+        _expect_advice_that_fits(series, findings)
         answers += [compare(seed, labels[finding.key], finding) for finding in findings]
 
     sure = [answer for answer in answers if answer.confidence == "high"]
@@ -58,3 +63,18 @@ def _expect_possible_numbers(findings: Sequence[Finding]) -> None:
     assert math.isclose(
         sum(seconds for name, seconds in spent.items() if name != "training"), whole, rel_tol=0.01
     )
+
+
+def _expect_advice_that_fits(series: Series, findings: Sequence[Finding]) -> None:
+    """Advice about a rank is to be seen in the chart of the ranks, and no setting is advised that the run has."""
+    advice = {finding.key: finding.advice for finding in findings}
+    named = re.search(r"waiting for rank (\d+)", advice["gpus"])
+    if named is not None:
+        waits = series.ranks.phases["exchange"]
+        own = waits[int(named[1])]
+        together = waits[:, np.isfinite(own)]
+        # The rank for which others wait does not wait for them.
+        assert np.nanmean(own) <= np.nanmean(together)
+    optim = series.recipe.get("optim", {})
+    assert isinstance(optim, Mapping)
+    assert not (optim.get("cooldown_steps") and "optim.cooldown_steps" in " ".join(advice.values()))

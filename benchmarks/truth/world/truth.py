@@ -5,6 +5,7 @@ what was withheld from the log makes it so.
 """
 
 from dataclasses import replace
+from itertools import zip_longest
 
 import numpy as np
 from benchmarks.truth.world.announce import checkpoint_files
@@ -91,8 +92,8 @@ def _label_duration(history: History) -> Label:
             absolute=(3.0 + 1.2 * history.world.pauses.launch_s) * len(history.attempts),
         ),
     }
-    clocks = history.world.clocks
-    if clocks.jump is not None:
+    if _is_set_unseen(history):
+        # A host whose clock is set while nothing of the run works leaves the same log as one that slept meanwhile.
         numbers = {name: number for name, number in numbers.items() if name not in {"wall time", "stopped"}}
     if history.world.cluster.launcher == "torchrun" and any(
         attempt.is_killed for attempt in history.attempts
@@ -100,6 +101,25 @@ def _label_duration(history: History) -> Label:
         # Nobody is left who could say that it was a loss.
         numbers.pop("stopped", None)
     return Label(truth=f"{wall:.1f} s", accepted=MEASURED, suffices=True, numbers=numbers)
+
+
+def _is_set_unseen(history: History) -> bool:
+    """Whether the first host's clock was set while no process on it wrote before and after."""
+    jump, has_head = history.world.clocks.jump, history.world.cluster.launcher != "torchrun"
+    if jump is None or jump[0] != 0:
+        return False
+    at_s = jump[1] * history.wall_s
+    for attempt, later in zip_longest(history.attempts, history.attempts[1:]):
+        begun = attempt.called_s if has_head else attempt.launched_s
+        ended = attempt.end_s
+        if attempt.is_killed and not (has_head and later is not None):
+            said = [item.begin_s + item.duration_s for item in attempt.evaluations]
+            ended = max([*said, *(item.written_s for item in attempt.checkpoints)], default=begun)
+        elif attempt.is_killed and later is not None:
+            ended = later.launched_s
+        if begun < at_s < ended:
+            return False
+    return True
 
 
 def _label_schedule(history: History) -> Label:

@@ -7,6 +7,7 @@ is true of every run: parts add up, a link carries no more than it can, one step
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TypeAlias
 
 from tandem.observe.confidence import Grounds, confidence_of, reason_of
@@ -24,6 +25,8 @@ OVERFULL = 1.10
 EXPOSED = 0.25
 """Share of a step that the network takes with which devices cannot have been busy nearly all the time."""
 FILE = "size of the file"
+FASTER = ("faster link", "link twice as fast", "link ten times as fast")
+"""How advice puts it that the network should be faster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +111,42 @@ def _parts_of_a_step(answers: Findings) -> Iterator[Contradiction]:
         yield Contradiction(keys=("step_network",), reason=reason)
 
 
+def _whole_step(answers: Findings) -> Iterator[Contradiction]:
+    """What devices did and waited for is all of the step, and no more."""
+    finding = answers.get("gpus")
+    shares = [
+        _number(item)
+        for item in (finding.evidence if finding is not None else ())
+        if item.unit == "share" and item.figure == "anatomy"
+    ]
+    if shares and not abs(sum(shares) - 1) <= APART:
+        reason = f"computing and waiting come to {percent(sum(shares))} of the step"
+        yield Contradiction(keys=("gpus",), reason=reason)
+
+
+def _bottleneck(answers: Findings) -> Iterator[Contradiction]:
+    """The share of the step that the exchange costs is to be found in the step as it was timed."""
+    mean, share = _value(answers, "step_time", "mean"), _value(answers, "network", "exposed share")
+    cost = _value(answers, "network", "exposed communication")
+    if mean > 0 and not abs(cost - share * mean) <= APART * mean and math.isfinite(cost + share):
+        reason = f"the exchange is said to cost {percent(share)} and {cost:.3g} s of a step of {mean:.3g} s"
+        yield Contradiction(keys=("network", "step_time"), reason=reason)
+
+
+def _other_networks(answers: Findings) -> Iterator[Contradiction]:
+    """A faster network makes no step longer, and saves no more than the exchange costs."""
+    step, cost = _value(answers, "network", "step"), _value(answers, "network", "exposed communication")
+    names = (
+        "step without network",
+        "step with ten times the link",
+        "step with twice the link, or half the bytes",
+    )
+    steps = [step - cost, *(_value(answers, "network", name) for name in names), step]
+    if any(slower < faster - APART * step for faster, slower in pairwise(steps)):
+        reason = "what other networks would bring does not go with what the exchange costs"
+        yield Contradiction(keys=("network",), reason=reason)
+
+
 def _one_exchange(answers: Findings) -> Iterator[Contradiction]:
     """The exchange costs the same in both answers about it."""
     costs = _value(answers, "network", "exposed communication"), _value(answers, "step_network", "exchange")
@@ -118,8 +157,13 @@ def _one_exchange(answers: Findings) -> Iterator[Contradiction]:
 
 
 def _full_links(answers: Findings) -> Iterator[Contradiction]:
-    """No link carries more than it can."""
+    """No link carries more than it can: neither what was counted nor what the exchange needs."""
     finding = answers.get("network")
+    needed, rate = _value(answers, "network", "bytes a step, predicted"), _value(answers, "network", "link")
+    step = _value(answers, "network", "step")
+    if rate > 0 and needed / rate > OVERFULL * step:
+        reason = f"the bytes of a step take {needed / rate:.3g} s on the link, the step {step:.3g} s"
+        yield Contradiction(keys=("network", "step_network"), reason=reason)
     for item in finding.evidence if finding is not None else ():
         if item.unit == "share" and item.name.endswith(" full") and _number(item) > OVERFULL:
             reason = f"{item.name.removesuffix(' full')} carried {percent(_number(item))} of what it was seen to carry"
@@ -144,10 +188,12 @@ def _learning(answers: Findings) -> Iterator[Contradiction]:
 
 def _advice(answers: Findings) -> Iterator[Contradiction]:
     """A faster network is no advice where it is not to blame."""
-    gpus = answers.get("gpus")
-    if gpus is not None and "faster link" in gpus.advice and _verdict(answers, "network") == "no":
-        reason = "a faster link is advised where the network is not the bottleneck"
-        yield Contradiction(keys=("gpus", "network"), reason=reason)
+    if _verdict(answers, "network") != "no":
+        return
+    for finding in answers.values():
+        if any(words in finding.advice for words in FASTER):
+            reason = "a faster link is advised where the network is not the bottleneck"
+            yield Contradiction(keys=tuple(dict.fromkeys((finding.key, "network"))), reason=reason)
 
 
 def _checkpoint(answers: Findings) -> Iterator[Contradiction]:
@@ -165,6 +211,9 @@ _CHECKS: tuple[Callable[[Findings], Iterator[Contradiction]], ...] = (
     _one_step,
     _one_throughput,
     _parts_of_a_step,
+    _whole_step,
+    _bottleneck,
+    _other_networks,
     _one_exchange,
     _full_links,
     _busy_and_waiting,

@@ -53,6 +53,8 @@ class Exposure:
     low_s: float
     """Of network_s, the 95 % interval; it holds what may have happened in steps that were not logged or probed."""
     high_s: float
+    slowed_doubt_s: float
+    """How far off it may be by how much the exchange slows the mean rank, which compute_s is without."""
     inner_s: float
     """What the exchange costs while all ranks are on one host, in a run that is on several at other times."""
     straggler_s: float
@@ -84,7 +86,9 @@ class Exposure:
         """What a network that takes no time would save: its cost, or until the reader of data sets the pace."""
         if self.is_starved:
             return 0.0
-        return self.least_saved_s if self.split.reader.is_shown else self.network_s
+        reader = self.split.reader
+        # A reader that works ahead and is late often needs nearly the whole step: likelier than that it has time.
+        return self.least_saved_s if reader.is_shown or reader.late >= OFTEN else self.network_s
 
     @property
     def least_saved_s(self) -> float:
@@ -153,6 +157,7 @@ def _measure(series: Series) -> Exposure | None:
         network_s=float(cost[counted].sum()) / count,
         low_s=mean_step_s * float(low[counted].sum()) / whole,
         high_s=mean_step_s * (float(high[counted].sum()) + split.unknown_s) / whole,
+        slowed_doubt_s=min(own, float(slowing.own_half_s.mean())),
         inner_s=float(cost[~counted].sum()) / count,
         straggler_s=straggler + own - slowed,
         optimizer_s=float(split.optimizer_s.mean()),

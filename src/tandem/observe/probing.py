@@ -23,6 +23,9 @@ REACH = 1.25
 """A probe speaks for steps up to so many usual gaps between probes away."""
 ALIKE = 1.5
 """And for those whose computing takes at most so many times as long as that of steps around it."""
+HELD_UP, SCATTER = 0.05, 4.0
+"""A probe whose computing, with exchange or without, is beyond that of steps around it by more than this share, and by
+more than so many times what these scatter, was held up in one of its two passes."""
 _LOCAL = 5
 """Probes whose median is the slowing at a place, where there are as many."""
 _PRIOR_FREEDOM = 3
@@ -40,6 +43,8 @@ class Slowing:
     high_s: Numbers
     own_s: Numbers
     """On the mean rank."""
+    own_half_s: Numbers
+    """How far off that may be."""
     is_covered: Flags
     """Whether a probe speaks for the step."""
     probes: int
@@ -73,7 +78,7 @@ class _Pairs:
 def slowing_of(probes: Probes, split: StepSplit) -> Slowing:
     """Tell the slowing of each step from the probes made with as many ranks on as many hosts."""
     count = len(split.step)
-    most, half, own = np.zeros(count), np.zeros(count), np.zeros(count)
+    most, half, own, own_half = (np.zeros(count) for _ in range(4))
     covered = split.world == 1
     pairs = _pairs(probes, split)
     conditions = np.stack([split.world, split.hosts], axis=1)
@@ -83,7 +88,8 @@ def slowing_of(probes: Probes, split: StepSplit) -> Slowing:
         nearest = _nearest(part.step, split.step[rows])
         local = _local(part.extra_s)
         most[rows], own[rows] = local[nearest], _centre(part.own_s)
-        half[rows] = _half(part.extra_s - local, split.compute_s[rows])
+        half[rows] = _half(part.extra_s - local, split.slowest_s[rows])
+        own_half[rows] = _half(part.own_s - _centre(part.own_s), split.compute_s[rows])
         covered[rows] = _covered(part.step, split.step[rows]) & _is_usual(split.compute_s[rows])
     limit = split.compute_s
     return Slowing(
@@ -91,6 +97,8 @@ def slowing_of(probes: Probes, split: StepSplit) -> Slowing:
         low_s=np.clip(most - half, 0.0, limit),
         high_s=np.clip(most + half, 0.0, limit),
         own_s=own,
+        # Where no probe speaks for a step, all of it is a guess.
+        own_half_s=np.where(covered, np.minimum(own_half, np.abs(own)), np.abs(own)),
         is_covered=covered,
         probes=len(pairs),
     )
@@ -111,9 +119,16 @@ def _pairs(probes: Probes, split: StepSplit) -> _Pairs:
     row = np.minimum(np.searchsorted(split.step, steps), len(split.step) - 1)
     world = split.world[row]
     # A step that something held up while it computed is not like others, nor like the same one done again.
-    is_like_others = slowest <= ALIKE * usual(split.slowest_s)[row]
+    is_like_others = np.maximum(slowest, alone) <= _most_usual(split)[row]
     kept = (count >= world) & (world > 1) & np.isfinite(extra) & is_like_others
     return _Pairs(step=steps[kept], row=row[kept], extra_s=extra[kept], own_s=own[kept] / count[kept])
+
+
+def _most_usual(split: StepSplit) -> Numbers:
+    """For how long the slowest rank computes in steps that nothing held up, at most."""
+    around = usual(split.slowest_s)
+    scatter = _MAD * float(np.median(np.abs(split.slowest_s - around)))
+    return np.minimum(ALIKE * around, around + np.maximum(HELD_UP * around, SCATTER * scatter))
 
 
 def _nearest(steps: Counts, at: Counts) -> NDArray[np.int64]:
@@ -132,7 +147,8 @@ def _local(extra: Numbers) -> Numbers:
 def _half(left: Numbers, compute_s: Numbers) -> float:
     """Half of the 95 % interval of the slowing, by what probes scatter.
 
-    The spread of few is known badly: that of computing from step to step stands in for it.
+    The spread of few is known badly: that of computing from step to step stands in for it, of those ranks whose
+    computing the probes compare.
     """
     count = len(left)
     is_few = count < _ENOUGH

@@ -7,6 +7,7 @@ import numpy as np
 
 from tandem.observe.exchange import Exposure
 from tandem.observe.series.columns import HostSamples, Series
+from tandem.observe.spent import pauses
 
 __all__ = [
     "LOOPBACK",
@@ -119,8 +120,10 @@ def traffic_per_step(series: Series) -> tuple[Traffic, ...]:
     begin_s, end_s = float(steps.time_s[0]), float(steps.time_s[-1])
     # The imported kind has one row for many steps, and no samples.
     made = int(steps.step[-1] - steps.step[0]) + series.redone_steps
+    # Between an end and a later resume nothing ran that could carry anything.
+    stopped_s = sum(stopped for at_s, stopped in pauses(series) if begin_s < at_s <= end_s)
     found = (
-        _traffic(host, samples, window=(begin_s, end_s), steps=made)
+        _traffic(host, samples, window=(begin_s, end_s), stopped_s=stopped_s, steps=made)
         for host, samples in series.samples.items()
     )
     return tuple(each for each in found if each is not None)
@@ -147,7 +150,9 @@ def what_if(exposure: Exposure, *, transfer_s: float) -> WhatIf:
     )
 
 
-def _traffic(host: str, samples: HostSamples, *, window: tuple[float, float], steps: int) -> Traffic | None:
+def _traffic(
+    host: str, samples: HostSamples, *, window: tuple[float, float], stopped_s: float, steps: int
+) -> Traffic | None:
     inside = (samples.time_s > window[0]) & (samples.time_s <= window[1])
     if inside.sum() < FEWEST_SAMPLES or steps < 1:
         return None
@@ -157,9 +162,8 @@ def _traffic(host: str, samples: HostSamples, *, window: tuple[float, float], st
     seconds = samples.seconds[inside].astype(np.float64)
     sent, received = samples.sent_bytes_per_s[busiest, inside], samples.received_bytes_per_s[busiest, inside]
     # Seconds between samples that are missing carried about as much as the others.
-    covered = (window[1] - window[0]) / max(float(np.nansum(seconds)), 1e-9)
-    scale = covered / steps
     whole_s = max(float(np.nansum(seconds)), 1e-9)
+    scale = max(1.0, (window[1] - window[0] - stopped_s) / whole_s) / steps
     means = [float(np.nansum(direction * seconds)) / whole_s for direction in (sent, received)]
     return Traffic(
         host=host,

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tandem.observe.series.columns import Series
+from tandem.runlog.event import RunStarted
 
 __all__ = ["steady_steps", "steps_behind"]
 
@@ -42,6 +43,10 @@ def steps_behind(series: Series) -> NDArray[np.int64]:
 
 
 def _first_places(series: Series) -> list[int]:
-    steps = series.steps.step
-    places = {int(np.searchsorted(steps, start.step, "right")) for _, start in series.starts}
+    """Where starts of training went on, and processes began: the line of a start may be lost."""
+    steps = series.steps
+    places = {int(np.searchsorted(steps.step, start.step, "right")) for _, start in series.starts}
+    leader = min(series.process_ranks, default=0)
+    begun = (mark for mark in series.marks if mark.rank == leader and isinstance(mark.event, RunStarted))
+    places |= {int(np.searchsorted(steps.time_s, mark.time_s, "right")) for mark in begun}
     return sorted(place for place in {0, *places} if place < len(steps))

@@ -47,6 +47,11 @@ def test_answers_from_one_run_agree(series: Series) -> None:
         ("gpus", "throughput", 2.0, {"gpus", "step_time"}),
         ("network", "alpha eth0 full", 5.0, {"network", "step_network"}),
         ("duration", "start-up and compiling", 1e4, {"duration"}),
+        ("gpus", "computing", 2.0, {"gpus"}),
+        ("network", "exposed share", 2.0, {"network", "step_time"}),
+        ("network", "step without network", 0.5, {"network"}),
+        ("network", "step with ten times the link", 1.5, {"network"}),
+        ("network", "bytes a step, predicted", 20.0, {"network", "step_network"}),
     ],
 )
 def test_numbers_that_cannot_both_hold_lower_both_answers_and_say_why(
@@ -73,3 +78,11 @@ def test_phases_that_another_step_time_contradicts_are_not_sure() -> None:
 
     assert answers["network"].confidence == "low"
     assert "rank 0's steps take" in answers["network"].doubt
+
+
+@pytest.mark.parametrize("advice", ["Get a faster link.", "A link twice as fast would help."])
+def test_a_faster_link_is_no_advice_where_the_network_is_not_to_blame(advice: str) -> None:
+    answers = judge_run(exchanged(network_s=0.01))
+    told = [replace(each, advice=advice) if each.key == "gpus" else each for each in answers]
+    assert {each.key: each.verdict for each in answers}["network"] == "no"
+    assert [each.keys for each in contradictions(told)] == [("gpus", "network")]

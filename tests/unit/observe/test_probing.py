@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tests.unit.observe.verdicts.exchange_story import exchanged
 from tests.unit.observe.verdicts.series_story import build_probes
 
@@ -18,6 +19,13 @@ def probed(*steps: int, slowed_s: float = SLOWED_S) -> Probes:
     return build_probes(*rows)
 
 
+def slowed(*, slowing_s: float | NDArray[np.float64] = SLOWED_S) -> Series:
+    """The run of these probes, whose computing is slowed by so much, one value or one a step."""
+    series = exchanged(steps=2000)
+    backward = series.ranks.phases["backward"] + np.float32(slowing_s)
+    return replace(series, ranks=replace(series.ranks, phases={**series.ranks.phases, "backward": backward}))
+
+
 def measured(series: Series, probes: Probes) -> Slowing:
     split = split_steps(series)
     assert split is not None
@@ -25,7 +33,7 @@ def measured(series: Series, probes: Probes) -> Slowing:
 
 
 def test_probes_all_along_the_run_speak_for_all_of_it() -> None:
-    slowing = measured(exchanged(steps=2000), probed(*range(20, 2000, 100)))
+    slowing = measured(slowed(), probed(*range(20, 2000, 100)))
 
     assert slowing.is_covered.all()
     assert slowing.most_s == pytest.approx(SLOWED_S)
@@ -33,7 +41,7 @@ def test_probes_all_along_the_run_speak_for_all_of_it() -> None:
 
 
 def test_probes_of_the_first_part_do_not_speak_for_the_rest() -> None:
-    slowing = measured(exchanged(steps=2000), probed(20, 60, *range(180, 600, 100)))
+    slowing = measured(slowed(), probed(20, 60, *range(180, 600, 100)))
 
     assert slowing.is_covered[:500].all()
     assert not slowing.is_covered[1000:].any()
@@ -49,34 +57,32 @@ def test_slowing_follows_the_run() -> None:
         exchange_s=np.concatenate([early.exchange_s, late.exchange_s]),
     )
 
-    slowing = measured(exchanged(steps=2000), both)
+    slowing = measured(slowed(slowing_s=np.where(np.arange(2000) < 1000, 0.05, 0.4)), both)
 
     assert slowing.most_s[:900] == pytest.approx(0.05)
     assert slowing.most_s[1100:] == pytest.approx(0.4)
 
 
 def test_a_step_that_computes_for_much_longer_than_others_is_not_like_the_probed_ones() -> None:
-    series = exchanged(steps=2000)
-    backward = series.ranks.phases["backward"].copy()
-    backward[:, 500] += 5.0
-    slowed = replace(
-        series, ranks=replace(series.ranks, phases={**series.ranks.phases, "backward": backward})
+    slowing = measured(
+        slowed(slowing_s=np.where(np.arange(2000) == 500, 5.2, SLOWED_S)), probed(*range(20, 2000, 100))
     )
-
-    slowing = measured(slowed, probed(*range(20, 2000, 100)))
 
     assert not slowing.is_covered[499]
     assert slowing.is_covered[600]
 
 
-def test_a_probe_whose_step_was_held_up_says_nothing() -> None:
-    held_up = build_probes((500, 0, 21.1, 1.0, 20.1), (500, 1, 21.1, 1.0, 0.1))
+@pytest.mark.parametrize(("together_s", "alone_s"), [(21.1, 1.0), (1.7, 1.0), (1.3, 1.6)])
+def test_a_probe_that_was_held_up_in_one_of_its_passes_says_nothing(
+    together_s: float, alone_s: float
+) -> None:
+    held_up = build_probes(*((500, rank, together_s, alone_s, 0.1) for rank in (0, 1)))
     quiet = probed(400, 600)
     both = Probes(
         **{name: np.concatenate([getattr(quiet, name), getattr(held_up, name)]) for name in Probes.__slots__}
     )
 
-    slowing = measured(exchanged(steps=2000), both)
+    slowing = measured(slowed(), both)
 
     assert slowing.probes == 2
     assert slowing.most_s[:500] == pytest.approx(SLOWED_S)

@@ -15,6 +15,8 @@ from tandem.observe.ring import (
     traffic_per_step,
     what_if,
 )
+from tandem.observe.series.columns import Marked
+from tandem.runlog.event import TrainingFinished
 
 
 def test_a_ring_of_four_moves_one_and_a_half_times_the_gradients() -> None:
@@ -64,6 +66,27 @@ def test_traffic_of_the_link_is_counted_a_step_and_loopback_is_not() -> None:
     assert [each.interface for each in found] == ["eth0", "eth0"]
     assert found[0].sent_bytes == pytest.approx(244e6, rel=0.02)
     assert found[0].received_bytes == pytest.approx(244e6, rel=0.02)
+
+
+def test_time_in_which_the_run_was_stopped_carried_nothing() -> None:
+    series = exchanged()
+    samples = carried(series, 244e6)
+    times = series.steps.time_s + np.where(np.arange(len(series.steps)) < 200, 0.0, 5000.0)
+    ended_s, back_s = float(times[199]), float(times[200])
+    later = {
+        host: replace(each, time_s=each.time_s + np.where(each.time_s > ended_s, 5000.0, 0.0))
+        for host, each in samples.items()
+    }
+    finished = TrainingFinished(step=200, tokens=1, reason="asked to stop", duration_s=1.0)
+    stopped = replace(
+        series,
+        steps=replace(series.steps, time_s=times),
+        starts=(*series.starts, (back_s - 1.0, build_start(step=200, ranks=2))),
+        marks=(Marked(time_s=ended_s + 0.1, rank=0, host=None, event=finished),),
+        samples=later,
+    )
+
+    assert traffic_per_step(stopped)[0].sent_bytes == pytest.approx(244e6, rel=0.03)
 
 
 def test_samples_of_another_time_are_no_traffic() -> None:

@@ -1,6 +1,13 @@
 import numpy as np
-from tests.unit.observe.verdicts.series_story import build_imported, build_series, build_start, build_steps
+from tests.unit.observe.verdicts.series_story import (
+    build_imported,
+    build_process,
+    build_series,
+    build_start,
+    build_steps,
+)
 
+from tandem.observe.series.columns import Marked
 from tandem.observe.steady import steady_steps, steps_behind
 
 
@@ -41,3 +48,14 @@ def test_first_steps_are_slow_by_the_pace_of_their_own_start() -> None:
     )
 
     assert np.flatnonzero(~steady_steps(series)).tolist() == [0, 50]
+
+
+def test_a_process_whose_start_of_training_is_lost_has_a_first_step_too() -> None:
+    seconds = np.full(50, 0.5)
+    seconds[20] = 30.0
+    steps = build_steps(50, duration_s=seconds)
+    begun = Marked(time_s=float(steps.time_s[19]) + 1.0, rank=0, host=None, event=build_process())
+
+    steady = steady_steps(build_series(steps=steps, marks=(begun,)))
+
+    assert np.flatnonzero(~steady).tolist() == [0, 20]

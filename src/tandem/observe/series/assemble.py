@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tandem.observe.series.beside import Beside
-from tandem.observe.series.clocks import Clocks, Timed, set_clock
+from tandem.observe.series.clocks import Clocks
 from tandem.observe.series.columns import Counts, HostSamples, Marked, Probes, RankSteps, Series, Steps
 from tandem.observe.series.life import Life, fold_life
 from tandem.observe.series.milestones import fold_checkpoints, fold_evaluations, fold_probes
@@ -16,6 +16,7 @@ from tandem.observe.series.part import MOST_SPLITS, Part, no_steps
 from tandem.observe.series.room import MEMORY, Room
 from tandem.observe.series.rounds import Rounds, RowKeeper, in_order, stand
 from tandem.observe.series.sampled import build_samples
+from tandem.observe.series.timed import Timed, set_clock
 from tandem.runlog.event import (
     BatchSplit,
     DataPrepared,
@@ -53,10 +54,10 @@ class Assembly:
         Where more files are to come, as `is_part` says, ranks beyond the last one that came have no row.
         """
         parts = sorted(parts, key=attrgetter("name"))
-        clocks = Clocks(parts)
+        clocks = Clocks(parts, leader=leader)
         timed = [set_clock(part, clocks) for part in parts]
         begun_ns = min((each.first_ns for each in timed if each.first_ns is not None), default=0)
-        end_ns = max((each.last_ns for each in timed), default=begun_ns)
+        end_ns = max((each.last_ns for each in timed if each.last_ns is not None), default=begun_ns)
         marks = _marks(timed, begun_ns)
         life = fold_life(marks)
         first = next((each for each in timed if each.part.name == leader), set_clock(Part(name=""), clocks))
@@ -92,6 +93,8 @@ class Assembly:
             recipe=self._beside.recipe(),
             damaged=sum(part.damaged for part in parts),
             dropped=life.dropped,
+            set_s=clocks.set_s,
+            ahead_s=sum(jump.size_ns for jump in first.jumps) / 1e9,
         )
 
     def _fold_ranks(

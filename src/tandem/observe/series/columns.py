@@ -219,6 +219,10 @@ class Series:
     """Events that the writers could not keep."""
     process_ranks: tuple[int, ...] = ()
     """The rank of each of `processes`; empty: they are those from 0 on."""
+    set_s: float = 0.0
+    """By how much the clock of rank 0's host was set while the run went on, or its host asleep between processes."""
+    ahead_s: float = 0.0
+    """By how much that clock was ahead of these times in the end, for having been set."""
 
     @property
     def started(self) -> TrainingStarted | None:

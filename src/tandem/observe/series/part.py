@@ -54,7 +54,7 @@ _OF_THE_LEADER = (
     ),
     Column(name="skipped", kind="flag", dtype=np.bool_),
 )
-_WHOLE_OF_PROBES = ("time_ns", "start", "rank", "step")
+_WHOLE_OF_PROBES = ("time_ns", "start", "row", "rank", "step")
 _OF_PROBES = (*_WHOLE_OF_PROBES, "synchronised_s", "unsynchronised_s", "exchange_s")
 
 
@@ -68,9 +68,11 @@ class Part:
     steps: Mapping[str, Any] = field(default_factory=dict)
     """Columns of StepFinished, in the order of the file; empty where there is none."""
     probes: Mapping[str, Any] = field(default_factory=dict)
-    """Columns of ExchangeProbed, likewise, with `rank`, and with how many of `starts` were before in `start`."""
+    """Columns of ExchangeProbed, likewise, with `rank`, and with how many of `starts` and steps were before."""
     rare: list[Record] = field(default_factory=list)
     """In the order of the file, each once; a clock that was set back stood still."""
+    rare_at: list[tuple[int, int]] = field(default_factory=list)
+    """Of each rare record: how many steps were before it, and its time as it was written."""
     starts: list[int] = field(default_factory=list)
     """How many steps were before each start of a process that is among the rare records."""
     translations: list[SampleTranslated] = field(default_factory=list)
@@ -187,24 +189,26 @@ class _Rares:
                 if self._splits > MOST_SPLITS:
                     return
         for each in self._in_order(record):
-            self._keep(each, row)
+            self._keep(each, row, written_ns=record.time_ns)
 
     def probes(self) -> dict[str, Any]:
         """Columns of the probes by now."""
         return self._probes.held
 
-    def _keep(self, record: Record, row: int) -> None:
+    def _keep(self, record: Record, row: int, *, written_ns: int) -> None:
         match record.event:
             case ExchangeProbed() as event:
                 if record.rank is None:
                     return
-                held = {"time_ns": record.time_ns, "start": len(self._part.starts), "rank": record.rank}
+                starts = len(self._part.starts)
+                held = {"time_ns": record.time_ns, "start": starts, "row": row, "rank": record.rank}
                 values = ((name, held[name] if name in held else getattr(event, name)) for name in _OF_PROBES)
                 self._probes.append({name: np.array([value]) for name, value in values})
                 return
             case RunStarted() if record.rank is not None:
                 self._part.starts.append(row)
         self._part.rare.append(record)
+        self._part.rare_at.append((row, written_ns))
 
     def _in_order(self, record: Record) -> Iterator[Record]:
         """A clock that was set back stands still; a lower number is another writer's, whose lines came late."""

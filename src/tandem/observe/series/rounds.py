@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tandem.observe.series.clocks import Ahead
+from tandem.observe.series.ahead import Ahead
 from tandem.observe.series.columns import PHASES, Counts, Flags, RankSteps
 from tandem.observe.series.room import MEMORY, Room
 from tandem.observe.series.table import Table

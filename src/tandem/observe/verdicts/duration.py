@@ -93,6 +93,10 @@ def _grounds(series: Series, spent: Spent) -> Grounds:
     lacks = (
         (series.damaged > 0, "lines that could not be read"),
         (series.dropped > 0, "events that the writers could not keep"),
+        (
+            series.set_s > 0,
+            f"one clock from start to end: it was set, or its host asleep, for {duration(series.set_s)} in between",
+        ),
         (series.imported is not None, "what came before the first time in the files and after the last"),
     )
     return Grounds(
@@ -169,7 +173,7 @@ def _state(series: Series, left: _Left | None, *, is_live: bool) -> str:
 
 
 def _silence_s(series: Series, now_ns: int) -> float:
-    return (now_ns - series.begun_ns) / 1e9 - series.end_s
+    return (now_ns - series.begun_ns) / 1e9 - series.end_s - series.ahead_s
 
 
 def _patience_s(series: Series) -> float:

@@ -105,7 +105,9 @@ def _by_time(exposure: Exposure) -> Decision:
     busy, known = exposure.share(exposure.busy_s), exposure.split.rank_share
     # Without probes computing may include slowing by the exchange; it is never more than was seen.
     doubt = max(exposure.share(exposure.high_s - exposure.network_s), NEAR_BUSY)
-    seen = Estimate(value=busy, low=busy - doubt, high=min(1.0, busy + NEAR_BUSY))
+    # What probes say the exchange slows it by may be less than they say.
+    more = max(exposure.share(exposure.slowed_doubt_s), NEAR_BUSY)
+    seen = Estimate(value=busy, low=busy - doubt, high=min(1.0, busy + more))
     estimate = spread_over(seen, known)
     is_proven = SCALE.answer_of(estimate.high) == SCALE.answer_of(busy) == "no"
     kind = Kind.MEASURED

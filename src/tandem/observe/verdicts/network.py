@@ -100,7 +100,7 @@ def judge_exposure(exposure: Exposure) -> Decision:
     if exposure.hosts == 1:
         # Where all ranks are on one host is a fact that their logs tell.
         return Decision(answer="no", grounds=Grounds())
-    if exposure.saved_s < exposure.network_s:
+    if exposure.split.reader.is_shown and exposure.saved_s < exposure.network_s:
         return _behind_reader(exposure)
     estimate = _estimate(exposure)
     kind = Kind.MEASURED
@@ -114,13 +114,16 @@ def judge_exposure(exposure: Exposure) -> Decision:
     if not exposure.split.is_complete and decision.answer != "no":
         # The least wait of the ranks that were logged is only an upper end: the others may have arrived later.
         return replace(decision, answer="cannot tell")
-    # Readers that are late often, or close behind, may set the pace as soon as the network is faster.
+    return _beside_reader(exposure, decision)
+
+
+def _beside_reader(exposure: Exposure, decision: Decision) -> Decision:
+    """Readers that are late often, or close behind, may set the pace as soon as the network is faster."""
     least_s = min(exposure.least_saved_s, exposure.network_s - exposure.late_data_s)
-    if decision.answer not in {"cannot tell", SCALE.answer_of(exposure.share(least_s))}:
-        return replace(
-            decision, grounds=replace(decision.grounds, chance=min(decision.grounds.chance, RATHER))
-        )
-    return decision
+    if decision.answer in {"cannot tell", SCALE.answer_of(exposure.share(least_s))}:
+        return decision
+    grounds = replace(decision.grounds, chance=min(decision.grounds.chance, RATHER))
+    return Decision(answer=SCALE.answer_of(exposure.share(exposure.saved_s)), grounds=grounds)
 
 
 def _estimate(exposure: Exposure) -> Estimate:
@@ -214,7 +217,15 @@ class _Words:
         )
 
     def _until(self) -> str:
-        return ", which the reader of data needs" if self._exposure.saved_s < self._exposure.network_s else ""
+        each = self._exposure
+        if each.saved_s >= each.network_s:
+            return ""
+        needed = ", which the reader of data needs"
+        if each.split.reader.is_shown:
+            return needed
+        return (
+            f"{needed} if it works ahead, as its waits in {percent(each.split.reader.late)} of the steps look"
+        )
 
     def _part(self) -> str:
         """For how much of the time there was a network at all."""
@@ -278,7 +289,7 @@ class _Words:
                 f"A batch twice the size (batch.target_tokens) gives {_gain(other.double_batch_gain)} tokens/s: the "
                 f"exchange between the ranks stays the same."
             )
-        if each.is_starved:
+        if each.is_starved or (verdict == "no" and SCALE.answer_of(each.share(each.network_s)) != "no"):
             return (
                 "See to the reader first: the disk, and the cores that it has on each host. Then ask again."
             )

@@ -115,16 +115,17 @@ def _wait_evidence(exposure: Exposure) -> tuple[Evidence, ...]:
 
 def other_evidence(other: WhatIf, exposure: Exposure) -> tuple[Evidence, ...]:
     """Steps as other networks and batches would make them."""
+    is_bounded = exposure.saved_s < exposure.network_s
     model = "by step = max(T, f·T + α + bytes / rate)"
     return (
         Evidence(
             name="step without network",
             value=other.perfect_s,
             unit="s",
-            low=None if exposure.is_starved else exposure.step_s - exposure.high_s,
-            high=None if exposure.is_starved else exposure.step_s - exposure.low_s,
-            definition="an infinitely fast network: step − exposed communication; where the reader of data sets the "
-            "pace, the step as it is",
+            low=None if is_bounded else exposure.step_s - exposure.high_s,
+            high=None if is_bounded else exposure.step_s - exposure.low_s,
+            definition="an infinitely fast network: step − exposed communication, or what the reader of data needs; "
+            "where that sets the pace, the step as it is",
         ),
         Evidence(
             name="step with twice the link, or half the bytes",

@@ -5,13 +5,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tandem.observe.confidence import Grounds
+from tandem.observe.confidence import Grounds, Scale
 from tandem.observe.exchange import Exposure, measure_exchange
 from tandem.observe.finding import Evidence, Finding, Question
 from tandem.observe.numbers import percent
 from tandem.observe.ring import Traffic, gradient_bytes, link_capacity, ring_bytes, traffic_per_step
 from tandem.observe.series.columns import Series
-from tandem.observe.statistics import block_means
+from tandem.observe.statistics import Estimate, block_means
 from tandem.observe.told import ToldLink, told_link
 from tandem.observe.verdicts.imported_network import doubt_seen
 from tandem.observe.verdicts.network_evidence import carried_evidence, link_evidence
@@ -34,6 +34,10 @@ STEADY = 0.02
 """Steps whose blocks differ by less, against their mean, teach nothing about what makes them longer."""
 LONG = 2.0
 """Medians from which a step is said to have taken long."""
+RATHER = 0.5
+"""Chance of a split that may as well be another."""
+NEAR = 0.08
+"""Share of the step by which the cost of the exchange may be off and is still what was said."""
 APART = 0.15
 """Measured bytes that differ from the predicted ones by more are remarked on."""
 
@@ -69,7 +73,7 @@ def _measured(series: Series, exposure: Exposure) -> Finding:
     return QUESTION.answer(
         "measured",
         Grounds(
-            chance=1.0 if exposure.split.is_complete else 0.5,
+            chance=_chance(exposure),
             kind=exposure.kind,
             coverage=exposure.coverage,
             lacks=missing,
@@ -79,6 +83,17 @@ def _measured(series: Series, exposure: Exposure) -> Finding:
         missing=missing,
         figure="step_bytes" if missing else "anatomy",
     )
+
+
+def _chance(exposure: Exposure) -> float:
+    """That the cost of the exchange is what is said, or near it; without probes a lower bound is said, and holds."""
+    if not exposure.split.is_complete or not exposure.probes:
+        return 1.0 if exposure.split.is_complete else RATHER
+    cost = Estimate(value=exposure.network_s, low=exposure.low_s, high=exposure.high_s)
+    near = NEAR * exposure.step_s
+    borders = (cost.value - near, cost.value + near)
+    answer, chance = Scale(borders=borders, answers=("less", "near", "more")).weigh(cost)
+    return max(RATHER, chance if answer == "near" else 1 - chance)
 
 
 def _lead(exposure: Exposure, needed: float) -> str:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.unit.observe.verdicts.series_story import (
@@ -105,6 +107,20 @@ def test_cpus_have_no_gpu_hours() -> None:
 def test_time_that_no_record_explains_lowers_the_trust() -> None:
     assert judge(build_series(end_s=700.0)).confidence == "medium"
     assert judge(build_series(end_s=3000.0)).confidence == "low"
+
+
+def test_a_clock_that_was_set_is_said_and_takes_the_confidence() -> None:
+    finding = judge(build_series(set_s=30.0))
+    assert finding.confidence == "medium"
+    assert "set, or its host asleep, for 30 s" in finding.doubt
+
+
+@pytest.mark.parametrize("ahead_s", [7200.0, -7200.0])
+def test_a_run_whose_clock_was_set_still_goes_on(ahead_s: float) -> None:
+    series = replace(going_on(), set_s=7200.0, ahead_s=ahead_s)
+    now_ns = ended_ns(series) + round(1e9 * ahead_s)
+    assert "It goes on" in judge_duration(series, now_ns=now_ns + 10**9).answer
+    assert "was killed" in judge_duration(series, now_ns=now_ns + HOUR_NS).answer
 
 
 def test_an_imported_log_without_a_clock_is_added_up() -> None:

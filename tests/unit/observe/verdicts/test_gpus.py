@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.unit.observe.verdicts.exchange_story import REFERENCE, exchanged, imported
-from tests.unit.observe.verdicts.series_story import build_samples, build_start
+from tests.unit.observe.verdicts.series_story import build_probes, build_samples, build_start
 
 from tandem.observe.verdicts.gpus import judge
 
@@ -45,6 +45,14 @@ def test_what_they_wait_for_is_named(parts: dict[str, Any], wait: str, advice: s
     assert (found.verdict, found.confidence) == ("no", "high")
     assert wait in found.answer
     assert advice in found.advice
+
+
+def test_slowing_that_few_probes_tell_badly_may_be_computing() -> None:
+    rows = [(step, rank, 1.1, alone, 0.1) for step, alone in ((20, 1.0), (60, 0.6)) for rank in (0, 1)]
+
+    found = judge(exchanged(network_s=0.1, compute_s=0.8, slowing_s=0.2, probes=build_probes(*rows)))
+
+    assert found.confidence in {"low", "none"}
 
 
 def test_utilisation_is_shown_with_why_it_proves_nothing() -> None:

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 from tests.unit.observe.verdicts.exchange_story import REFERENCE, carried, exchanged, imported
+from tests.unit.observe.verdicts.series_story import build_probes
 
 from tandem.observe.verdicts.step_network import judge
 
@@ -29,6 +30,16 @@ def test_without_samples_confidence_is_less_and_says_why() -> None:
 
     assert found.confidence == "medium"
     assert found.missing == ("samples of the interfaces",)
+
+
+def test_a_cost_that_few_probes_tell_badly_is_not_sure() -> None:
+    rows = [(step, rank, 1.6, alone, 0.5) for step, alone in ((20, 1.1), (60, 0.8)) for rank in (0, 1)]
+    series = exchanged(network_s=0.5, slowing_s=0.1, probes=build_probes(*rows))
+
+    found = judge(replace(series, samples=carried(series, 244e6)))
+
+    assert (found.verdict, found.confidence) == ("measured", "low")
+    assert "the interval" in found.doubt
 
 
 def test_a_step_that_does_not_vary_teaches_nothing() -> None:
