@@ -21,6 +21,10 @@ TURNS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """Places, as shares of the run, at which a fall may turn into a rise."""
 TURN_NUMBERS = 5
 """That a fall and a turn are made of, with which fall and which turn."""
+NO_LAW = 0.2
+"""Relative doubt of any gain, however well a curve fits: none of these laws is quite that of the run."""
+FALL_COLUMNS = 2
+"""Of a curve that does not turn: its level and its fall."""
 TURNED_EVERY = 7
 """Of the ways to fall, those that are tried with a rise."""
 DECAYS = np.array((0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.1))
@@ -96,9 +100,9 @@ def rise_by_turns(x: Numbers, y: Numbers, *, floor: float) -> Turned:
     """
     share, freedom = x / x[-1], max(1, len(x) - TURN_NUMBERS)
     falls = whole_shapes(share)[::TURNED_EVERY]
-    turns = np.array([turn for turn in TURNS if (share >= turn).sum() > 1])
+    turns = np.array([turn for turn in TURNS if (share >= turn).sum() > 1 and share[0] <= turn])
     ramps = [np.zeros_like(share), *(np.maximum(0.0, share - turn) / (1 - turn) for turn in turns)]
-    before = [1.0, *([1 / len(turns)] * len(turns))]
+    before = [1.0, *([1 / max(1, len(turns))] * len(turns))]
     known = max(floor, LEAST_NOISE)
     fits = [
         _fit_turn(np.stack([np.ones_like(share), fall, ramp][: 2 + bool(ramp.any())], axis=1), y)
@@ -120,7 +124,7 @@ def rise_by_turns(x: Numbers, y: Numbers, *, floor: float) -> Turned:
         for row in range(1, len(ramps))
     ]
     return Turned(
-        spread=rises[chosen] + widths[chosen] * doubt,
+        spread=np.maximum(0.0, rises[chosen] + widths[chosen] * doubt),
         rises=rises[best],
         doubts=widths[best] * likeness,
     )
@@ -141,7 +145,11 @@ def _fit_turn(columns: Numbers, y: Numbers) -> _Turn:
     inverse = np.linalg.pinv(columns.T @ columns)
     heights = inverse @ columns.T @ y
     curve = columns @ heights
-    contrast = columns[-1] - columns[int(curve.argmin())]
+    place = int(curve.argmin())
+    if place == len(y) - 1 and columns.shape[1] > FALL_COLUMNS:
+        # A fall that may hide a rise: no rise since the turn is the closest, and not known without a doubt.
+        place = int(np.flatnonzero(columns[:, -1] <= 0)[-1])
+    contrast = columns[-1] - columns[place]
     return _Turn(
         rise=float(contrast @ heights),
         width=sqrt(max(0.0, float(contrast @ inverse @ contrast))),
@@ -193,12 +201,13 @@ def expect_gains(
     chosen = random.choice(weights.size, TRIALS, p=weights.ravel() / weights.sum())
     rates, kinds = np.divmod(chosen, weights.shape[1])
     doubt = random.standard_t(freedom, TRIALS) * likeness
+    laws = np.exp(NO_LAW * random.standard_normal(TRIALS))
     noise = np.sqrt(np.maximum(errors[rates, kinds], floor**2))
     level = float(y[-1] - left[-1])
     gains = []
     for number in range(len(ends)):
         value, width = fits.gain(number)
-        by_steps = value[rates, kinds] + noise * width[kinds] * doubt
+        by_steps = (value[rates, kinds] + noise * width[kinds] * doubt) * laws
         spread = np.minimum(by_steps + ahead[rates], level - least)
         low, middle, high = np.quantile(spread, (0.025, 0.5, 0.975))
         estimate = Estimate(value=float(middle), low=float(low), high=float(high))

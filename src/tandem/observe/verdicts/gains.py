@@ -132,9 +132,9 @@ def _of_curve(name: str, curve: Curve, gains: tuple[Gain, ...], figure: str) -> 
                 value=gain.estimate.value,
                 low=gain.estimate.low,
                 high=gain.estimate.high,
-                definition="Power laws and exponentials with an asymptote, whole or broken off, fitted from a quarter "
-                "of the steps on and weighted by how likely each is; the interval holds the doubt between and "
-                "within them.",
+                definition="Power laws and exponentials with an asymptote, whole, broken off or turning up, by steps "
+                "and by the sum of the learning rates, fitted from a quarter of the steps on and weighted by how "
+                "likely each is; the interval holds the doubt between and within them.",
                 figure=figure,
             )
         )
