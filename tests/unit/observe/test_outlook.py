@@ -10,6 +10,7 @@ from tests.unit.observe.verdicts.series_story import (
 )
 
 from tandem.observe.outlook import read_outlook, read_rates
+from tandem.observe.rates import Plan
 
 STEPS = np.arange(50.0, 1001.0, 50.0)
 
@@ -109,12 +110,9 @@ def test_rates_of_no_known_law_go_on_as_they_are_or_as_they_were() -> None:
 
 
 def test_a_cool_down_does_not_end_a_warm_up() -> None:
-    start = build_start(
-        max_steps=600,
-        schedule="inverse_sqrt: 0.001 · min(step / 1600, (1600 / step)^0.5); "
-        "the last 150 steps fall to zero in a straight line",
-    )
-    outlook = read_outlook(build_series(starts=((5.0, start),), steps=build_steps(600), recipe={}))
-    if outlook.plan is not None:
-        assert outlook.is_warming
-        assert outlook.warmup == 1600
+    plan = Plan(kind="inverse_sqrt", rate=1e-3, warmup=1600, width=1, last=600, cooldown=150)
+    start = build_start(max_steps=600, schedule=f"inverse_sqrt: {plan.formula}")
+    steps = build_steps(600, learning_rate=plan.rates(np.arange(1.0, 601.0)))
+    outlook = read_outlook(build_series(starts=((5.0, start),), steps=steps, recipe={}))
+    assert outlook.warmup == 1600
+    assert outlook.is_warming
