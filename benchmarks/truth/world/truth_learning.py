@@ -17,6 +17,8 @@ _NEAR_BLEU, _FAR_BLEU = 0.5, 2.0
 _RISE = 0.01
 _NOTICED = 0.001
 """Rise of the loss, as a share, below which there is none worth speaking of."""
+_SHOWS = 4
+"""Noises of an evaluation above which nobody can overlook a rise: one below may be a chance of some evaluations."""
 _FEWEST = 4
 _STUCK = 0.5
 """Share of the first loss from which on a model that has settled may be said to know frequent pieces only."""
@@ -96,9 +98,10 @@ def _united(gains: list[_Gain]) -> frozenset[str]:
 
 
 def _without_unseen_overfitting(history: History) -> History:
-    """The same with no overfitting to come, where none has shown up to the last evaluation; else what was given."""
-    world, last = history.world, int(max(_evaluated(history), default=1))
-    if not world.learning.overfit or _rise(_until(history, last)) > _NOTICED:
+    """The same with no overfitting, where the evaluations show none; else what was given."""
+    world, evaluated = history.world, _evaluated(history)
+    visible, noise = _visible_rise(history, evaluated)
+    if not world.learning.overfit or visible > max(_NOTICED, _SHOWS * noise):
         return history
     return replace(history, world=replace(world, learning=replace(world.learning, overfit=0.0)))
 
@@ -172,6 +175,14 @@ def _rise(history: History) -> float:
     return float((valid[-1] - lowest) / lowest)
 
 
+def _visible_rise(history: History, evaluated: NDArray[np.int64]) -> tuple[float, float]:
+    """The noise-free rise at the last evaluation above the lowest one, and their noise, as shares of the lowest."""
+    valid = history.curves.valid[: history.world.steps + 1]
+    noise = history.world.learning.noise / float(np.nanmin(valid))
+    seen = valid[evaluated]
+    return (float((seen[-1] - seen.min()) / seen.min()) if len(seen) else 0.0), noise
+
+
 def label_overfitting(history: History) -> Label:
     """Is it overfitting?"""
     world, evaluated = history.world, _evaluated(history)
@@ -190,11 +201,8 @@ def label_overfitting(history: History) -> Label:
         )
     # What came after the last look at the model nobody can know.
     rise, accepted = _rise(history), _by_rise(history) | _by_rise(_until(history, int(evaluated[-1])))
-    valid = history.curves.valid[: world.steps + 1]
-    noise = world.learning.noise / float(np.nanmin(valid))
-    seen = valid[evaluated]
-    visible = float((seen[-1] - seen.min()) / seen.min())
-    suffices = visible > 4 * noise or rise < _NOTICED
+    visible, noise = _visible_rise(history, evaluated)
+    suffices = visible > _SHOWS * noise or rise < _NOTICED
     if suffices and rise >= _NOTICED and not world.evidence.has_probe_loss:
         suffices = False
     if not suffices:

@@ -2,35 +2,31 @@
 
 from dataclasses import dataclass
 from math import sqrt
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tandem.observe.curve_shapes import Clock, Ways, read_ways, whole_shapes
 from tandem.observe.statistics import Estimate, likeness_factor
 
-__all__ = ["Decay", "Gain", "chance_of_decay", "expect_gains", "rise_by_turns"]
+__all__ = ["Decay", "Gain", "Turned", "chance_of_decay", "expect_gains", "rise_by_turns"]
 
 Numbers = NDArray[np.float64]
 
 SEED = 20_140_901
 TRIALS = 2_000
 LEAST_NOISE = 1e-9
-POWERS = np.geomspace(0.1, 2.5, 24)
-"""Exponents that a falling curve is tried with."""
-TIMES = np.geomspace(0.08, 3.0, 18)
-"""Time constants that a falling curve is tried with, in lengths of the run."""
-BREAKS = np.linspace(0.3, 1.0, 16)[:-1]
-"""Places, as shares of the run, at which a fall may break off."""
-BREAKING = 0.2
-"""How likely that is taken to be before anything is seen; all places alike."""
 TURNS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """Places, as shares of the run, at which a fall may turn into a rise."""
 TURN_NUMBERS = 5
 """That a fall and a turn are made of, with which fall and which turn."""
-TURNED_EVERY = 4
+NO_LAW = 0.2
+"""Relative doubt of any gain, however well a curve fits: none of these laws is quite that of the run."""
+FALL_COLUMNS = 2
+"""Of a curve that does not turn: its level and its fall."""
+TURNED_EVERY = 7
 """Of the ways to fall, those that are tried with a rise."""
-BROKEN_EVERY = 3
-"""Of the ways to fall, those that are tried broken off."""
 DECAYS = np.array((0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.1))
 DECAYS_EXPECTED = np.array((0.03, 0.05, 0.13, 0.2, 0.2, 0.15, 0.1, 0.07, 0.04, 0.03))
 """Shares of a loss that the whole fall of a learning rate to zero brings, mostly 2 to 7 %, and how likely each is
@@ -74,16 +70,39 @@ class Decay:
     """What a share of 1 stands for in what is measured: the level of a loss, or some points of a score."""
 
 
-def rise_by_turns(x: Numbers, y: Numbers, *, floor: float) -> Numbers:
-    """Draws of how far the end of a curve lies above its lowest point, by curves that fall and then may rise.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turned:
+    """How far the end of a curve lies above its lowest point."""
+
+    spread: Numbers
+    """Draws from what is believed of that, by how likely each turn is."""
+    rises: Numbers
+    """By the closest curve for each place of a turn, as if it was known that it turned there."""
+    doubts: Numbers
+    """Standard deviations of these."""
+
+    def chance_hidden(self, bound: float) -> float:
+        """That the rise is more than this if the curve did turn, at the place at which that shows least.
+
+        However seldom curves turn just there: this is what the points themselves can rule out.
+        """
+        chances = [
+            1 - NormalDist(rise, max(doubt, LEAST_NOISE)).cdf(bound)
+            for rise, doubt in zip(self.rises.tolist(), self.doubts.tolist(), strict=True)
+        ]
+        return max(chances, default=1.0)
+
+
+def rise_by_turns(x: Numbers, y: Numbers, *, floor: float) -> Turned:
+    """How far the end of a curve lies above its lowest point, by curves that fall and then may rise.
 
     Each fall and each turn counts as much as it is likely, one that never turns as much as all others together.
     """
     share, freedom = x / x[-1], max(1, len(x) - TURN_NUMBERS)
-    falls = _whole_shapes(share)[::TURNED_EVERY]
-    turns = np.array([turn for turn in TURNS if (share >= turn).sum() > 1])
+    falls = whole_shapes(share)[::TURNED_EVERY]
+    turns = np.array([turn for turn in TURNS if (share >= turn).sum() > 1 and share[0] <= turn])
     ramps = [np.zeros_like(share), *(np.maximum(0.0, share - turn) / (1 - turn) for turn in turns)]
-    before = [1.0, *([1 / len(turns)] * len(turns))]
+    before = [1.0, *([1 / max(1, len(turns))] * len(turns))]
     known = max(floor, LEAST_NOISE)
     fits = [
         _fit_turn(np.stack([np.ones_like(share), fall, ramp][: 2 + bool(ramp.any())], axis=1), y)
@@ -99,7 +118,16 @@ def rise_by_turns(x: Numbers, y: Numbers, *, floor: float) -> Numbers:
     doubt = random.standard_t(freedom + 1, TRIALS) * likeness
     rises, widths = np.array([(fit.rise, fit.width) for fit in fits]).T
     widths = widths * np.sqrt(np.maximum(errors, known**2))
-    return np.asarray(rises[chosen] + widths[chosen] * doubt)
+    # The first row has no turn.
+    best = [
+        row * len(falls) + int(errors[row * len(falls) :][: len(falls)].argmin())
+        for row in range(1, len(ramps))
+    ]
+    return Turned(
+        spread=np.maximum(0.0, rises[chosen] + widths[chosen] * doubt),
+        rises=rises[best],
+        doubts=widths[best] * likeness,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +145,11 @@ def _fit_turn(columns: Numbers, y: Numbers) -> _Turn:
     inverse = np.linalg.pinv(columns.T @ columns)
     heights = inverse @ columns.T @ y
     curve = columns @ heights
-    contrast = columns[-1] - columns[int(curve.argmin())]
+    place = int(curve.argmin())
+    if place == len(y) - 1 and columns.shape[1] > FALL_COLUMNS:
+        # A fall that may hide a rise: no rise since the turn is the closest, and not known without a doubt.
+        place = int(np.flatnonzero(columns[:, -1] <= 0)[-1])
+    contrast = columns[-1] - columns[place]
     return _Turn(
         rise=float(contrast @ heights),
         width=sqrt(max(0.0, float(contrast @ inverse @ contrast))),
@@ -133,45 +165,49 @@ def expect_gains(
     floor: float,
     least: float = -np.inf,
     decay: Decay | None = None,
+    by_rates: Clock | None = None,
 ) -> tuple[Gain, ...]:
     """What a falling curve loses between its last point and each of `ends`.
 
-    Power laws and exponentials with an asymptote are fitted by least squares, and the same broken off at some point,
-    since many a fall stops short. Each shape counts as much as it is likely, and the spread holds both the doubt
-    between shapes and that within each. `floor` is the least noise, and `least` the value below which the curve
-    cannot fall.
+    Power laws and exponentials with an asymptote are fitted by least squares, the same broken off at some point, since
+    many a fall stops short, and the same turning into a rise. Each way counts as much as it is likely, and the spread
+    holds both the doubt between ways and that within each. `floor` is the least noise, and `least` the value below
+    which the curve cannot fall.
 
-    What a falling learning rate brought is taken off before the shapes are fitted, for it comes once and does not go
-    on; what it is still to bring is added. How much that is, is tried like the shapes.
+    What a falling learning rate brought is taken off before the ways are fitted, for it comes once and does not go
+    on; what it is still to bring is added. How much that is, is tried like the ways.
+
+    `by_rates` is the sum of the learning rates, the other clock by which the curve may fall.
     """
     decay = decay or Decay()
-    shapes, before = _shapes(x / x[-1]), _expected_shapes()
     drops, bends, chances = _decays(decay)
     by_rate = drops * decay.scale
     ahead = by_rate * (decay.begin**bends - decay.end**bends)
     share = decay.shares if decay.shares is not None else np.ones_like(y)
     passed = np.maximum(share, 0.0) ** bends[:, None]
     brought = by_rate[:, None] * (passed - passed[:, -1:])
-    # Values that are all the same fit every shape without any error.
+    # Values that are all the same fit every way without any error.
     floor = max(floor, LEAST_NOISE)
     freedom = max(1, len(x) - 2) + 1
-    fits = _Fits.of(shapes, y - brought)
+    ways = read_ways(Clock(at=x, ends=ends), by_rates)
+    fits = _Fits.of(ways, y - brought)
     errors = (fits.error + floor**2) / freedom
     best = np.unravel_index(int(np.argmin(errors)), errors.shape)
-    left = fits.left(y - brought[best[0]], best)
+    left = _left(ways, y - brought[best[0]], int(best[1]))
     likeness = likeness_factor(left)
-    weights = chances[:, None] * before * (errors / errors[best]) ** (-freedom / 2 / likeness**2)
+    weights = chances[:, None] * ways.chance * (errors / errors[best]) ** (-freedom / 2 / likeness**2)
+    weights *= fits.chance_of_turn(np.sqrt(errors))
     random = np.random.default_rng(SEED)
     chosen = random.choice(weights.size, TRIALS, p=weights.ravel() / weights.sum())
-    rates, kinds = np.divmod(chosen, len(shapes))
+    rates, kinds = np.divmod(chosen, weights.shape[1])
     doubt = random.standard_t(freedom, TRIALS) * likeness
-    heights = fits.height[rates, kinds]
-    widths = np.sqrt(np.maximum(errors[rates, kinds], floor**2) / fits.weight[kinds])
+    laws = np.exp(NO_LAW * random.standard_normal(TRIALS))
+    noise = np.sqrt(np.maximum(errors[rates, kinds], floor**2))
     level = float(y[-1] - left[-1])
     gains = []
-    for end in ends:
-        fall = shapes[:, -1] - _shapes(np.array([end / x[-1]]))[:, 0]
-        by_steps = (heights + widths * doubt) * fall[kinds]
+    for number in range(len(ends)):
+        value, width = fits.gain(number)
+        by_steps = (value[rates, kinds] + noise * width[kinds] * doubt) * laws
         spread = np.minimum(by_steps + ahead[rates], level - least)
         low, middle, high = np.quantile(spread, (0.025, 0.5, 0.975))
         estimate = Estimate(value=float(middle), low=float(low), high=float(high))
@@ -194,53 +230,76 @@ def chance_of_decay(fall: float, share: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fits:
-    """Least squares of each shape to each of several curves; a shape that is flat where points are has no height."""
+    """Least squares of each way to each of several curves: the height of its fall, and of its rise after a turn.
 
-    centred: Numbers
-    """A row for each shape."""
-    weight: Numbers
-    """Sum of squares of the centred shape: what the height's doubt is divided by."""
-    height: Numbers
-    """A row for each curve, a column for each shape."""
+    A fall that is flat where points are has no height.
+    """
+
+    fall: Numbers
+    """Heights: a row for each curve, a column for each way."""
+    turn: Numbers
     error: Numbers
     """Sums of squares that are left, in the same order."""
+    inverse: Numbers
+    """For each way the variances of both heights, and between them what they have in common, in noises of a point."""
+    ahead: Numbers
+    """For each way and end, by how much its fall and its turn are lower there than at the last point."""
+    turns: NDArray[np.bool_]
+    rising: NDArray[np.bool_]
+    """Whether the last point lies above the one before by the fit, and above the lowest as it was seen."""
 
     @classmethod
-    def of(cls, shapes: Numbers, curves: Numbers) -> "_Fits":
-        """Fit all shapes to all curves."""
-        centred = shapes - shapes.mean(axis=1, keepdims=True)
-        weight = np.maximum((centred**2).sum(axis=1), LEAST_NOISE)
+    def of(cls, ways: Ways, curves: Numbers) -> "_Fits":
+        """Fit all ways to all curves."""
+        points = curves.shape[1]
+        fall, turn = ways.fall[:, :points], ways.turn[:, :points]
+        fall, turn = (each - each.mean(axis=1, keepdims=True) for each in (fall, turn))
         levels = curves - curves.mean(axis=1, keepdims=True)
-        height = levels @ centred.T / weight
-        # One curve at a time: what is left of each point by every fit would be much.
-        error = np.stack(
-            [
-                ((level - heights[:, None] * centred) ** 2).sum(axis=1)
-                for level, heights in zip(levels, height, strict=True)
-            ]
+        falls, turns = (np.maximum((each**2).sum(axis=1), LEAST_NOISE) for each in (fall, turn))
+        both = (fall * turn).sum(axis=1)
+        inverse = np.stack([turns, -both, falls]) / np.maximum(falls * turns - both**2, LEAST_NOISE**2)
+        by_fall, by_turn = levels @ fall.T, levels @ turn.T
+        heights = by_fall * inverse[0] + by_turn * inverse[1], by_fall * inverse[1] + by_turn * inverse[2]
+        whole = (levels**2).sum(axis=1, keepdims=True)
+        ahead = [each[:, points - 1 : points] - each[:, points:] for each in (ways.fall, ways.turn)]
+        last = [each[:, -1] - each[:, -2] for each in (fall, turn)]
+        return cls(
+            fall=heights[0],
+            turn=heights[1],
+            # The difference of two large numbers may be less than nothing.
+            error=np.maximum(whole - heights[0] * by_fall - heights[1] * by_turn, LEAST_NOISE**2 * whole),
+            inverse=inverse,
+            ahead=np.stack(ahead),
+            turns=np.asarray(ways.turn.any(axis=1)),
+            rising=(heights[0] * last[0] + heights[1] * last[1] > 0) & _has_risen(curves),
         )
-        return cls(centred=centred, weight=weight, height=height, error=error)
 
-    def left(self, curve: Numbers, place: tuple[np.intp, ...]) -> Numbers:
-        """What one fit leaves of each point."""
-        return np.asarray(curve - curve.mean() - self.height[place] * self.centred[place[1]])
+    def gain(self, end: int) -> tuple[Numbers, Numbers]:
+        """What each way brings up to an end, for each curve, and the doubt of it in noises of a point."""
+        fall, turn = self.ahead[:, :, end]
+        one, both, other = self.inverse
+        width = np.sqrt(np.maximum(fall**2 * one + 2 * fall * turn * both + turn**2 * other, 0.0))
+        return self.fall * fall + self.turn * turn, width
+
+    def chance_of_turn(self, noise: Numbers) -> Numbers:
+        """How likely the rise after each turn is: any size as likely as its double.
+
+        The range of heights that fit takes that much of all that there were before anything was seen. A turn after
+        which the curve goes on falling is a bend of some other fall, and says nothing of a rise to come.
+        """
+        doubt = np.maximum(noise * np.sqrt(np.maximum(self.inverse[2], 0.0)), LEAST_NOISE)
+        is_risen = (self.turn > 0) & self.rising
+        return np.where(self.turns, is_risen * doubt / (doubt + np.where(is_risen, self.turn, 0.0)), 1.0)
 
 
-def _shapes(share: Numbers) -> Numbers:
-    """A row for each way to fall, whole and then broken off; `share` is the step as a part of the run."""
-    ends = np.minimum(share[None, :], BREAKS[:, None])
-    return np.concatenate([_whole_shapes(share), *(_whole_shapes(each)[::BROKEN_EVERY] for each in ends)])
+def _has_risen(curves: Numbers) -> NDArray[np.bool_]:
+    """For each row, whether it ends above its lowest point."""
+    return np.asarray(curves[:, -1:] > curves.min(axis=1, keepdims=True))
 
 
-def _whole_shapes(share: Numbers) -> Numbers:
-    safe = np.maximum(share, 1e-9)
-    powers = safe[None, :] ** -POWERS[:, None]
-    decays = np.exp(-safe[None, :] / TIMES[:, None]) / np.exp(-1.0 / TIMES[:, None])
-    return np.concatenate([powers, decays])
-
-
-def _expected_shapes() -> Numbers:
-    """How likely each row of the shapes is before anything is seen."""
-    whole = len(POWERS) + len(TIMES)
-    broken = len(BREAKS) * len(range(0, whole, BROKEN_EVERY))
-    return np.repeat([(1 - BREAKING) / whole, BREAKING / broken], [whole, broken])
+def _left(ways: Ways, curve: Numbers, way: int) -> Numbers:
+    """What one way leaves of each point."""
+    points = len(curve)
+    columns = np.stack([np.ones(points), ways.fall[way, :points], ways.turn[way, :points]], axis=1)
+    heights, *_ = np.linalg.lstsq(columns, curve, rcond=None)
+    return np.asarray(curve - columns @ heights)

@@ -1,12 +1,13 @@
 """What a run's learning rate is still to do: what its curves can say nothing about, because it was not seen yet."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan, nan
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tandem.observe.curve_fits import Decay
+from tandem.observe.curve_shapes import Clock
 from tandem.observe.numbers import count, percent
 from tandem.observe.rates import Plan, planned_rates, read_plan
 from tandem.observe.series.columns import Series
@@ -24,6 +25,9 @@ LATE = 0.2
 LITTLE, NEXT_TO_NOTHING = 0.1, 0.02
 """Shares of the undecayed rate: a fall by less than the first is none, and a rate below the second has none left."""
 
+POINTS = 500
+"""Places at which a planned rate is looked at to sum it up."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
@@ -34,6 +38,11 @@ class Rates:
 
     def __len__(self) -> int:
         return len(self.step)
+
+    def sums(self, step: Numbers) -> Numbers:
+        """Of the rates up to each of these steps; one that was logged stands for the steps since the one before."""
+        sums = np.cumsum(self.rate * np.diff(self.step, prepend=0.0))
+        return np.asarray(np.interp(step, np.append(0.0, self.step), np.append(0.0, sums)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +79,13 @@ class Outlook:
 
     @property
     def is_warming(self) -> bool:
-        """Whether the rate is still to rise to its peak."""
-        return self.plan is not None and 0 < self.step < self.plan.peak_step
+        """Whether the warm-up is not over, or the rate is still to rise to its peak."""
+        return 0 < self.step < self.warmup
+
+    @property
+    def warmup(self) -> int:
+        """The last step of the warm-up, by the plan; a cool-down that begins before does not end it."""
+        return max(self.plan.peak_step, self.plan.warmup) if self.plan is not None else 0
 
     @property
     def is_known(self) -> bool:
@@ -115,6 +129,41 @@ class Outlook:
         """Whether the share was higher at the last of these steps than at that place among them."""
         shares = self.shares(step)
         return shares is not None and bool(shares[-1] - shares[place] >= LITTLE)
+
+    def clock(self, step: Numbers, ends: tuple[float, ...]) -> Clock | None:
+        """The sum of the learning rates at these steps and further on; None where no rate is known.
+
+        A plan that ends on the way goes on as a longer one, for at a rate of nothing nothing can be learnt.
+        """
+        rates = self._rates(float(step[-1]))
+        if rates is None or not rates.sums(step)[0] > 0:
+            return None
+        at, last = rates.sums(step), float(step[-1])
+        further = tuple(self._further(rates, last, end) for end in ends)
+        return Clock(at=at, ends=tuple(float(at[-1]) + each for each in further))
+
+    def _rates(self, last: float) -> Rates | None:
+        """As run, or else as planned."""
+        rates = read_rates(self.series)
+        if len(rates):
+            return rates
+        step = np.linspace(0.0, last, POINTS + 1)[1:]
+        planned = planned_rates(self.series, step) if self.plan is not None else None
+        return Rates(step=step, rate=planned) if planned is not None else None
+
+    def _further(self, rates: Rates, step: float, end: float) -> float:
+        """The sum of the rates from a step on to a later one."""
+        if self.plan is None:
+            # Where a rate has fallen to nothing and nobody knows by which law, a longer run is taken to be like it.
+            known = (
+                float(rates.rate[-1])
+                if self.now > NEXT_TO_NOTHING
+                else float(rates.sums(np.array([step]))[0]) / step
+            )
+            return known * (end - step)
+        longer = replace(self.plan, last=max(self.plan.last, int(end)))
+        later = np.linspace(step, end, POINTS + 1)[1:]
+        return float(longer.rates(later).mean()) * (end - step)
 
     def decay(self, step: Numbers, *, scale: float) -> Decay:
         """What the rate did at these steps and will do, for the fits of a curve."""

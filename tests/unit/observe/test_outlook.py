@@ -10,6 +10,7 @@ from tests.unit.observe.verdicts.series_story import (
 )
 
 from tandem.observe.outlook import read_outlook, read_rates
+from tandem.observe.rates import Plan
 
 STEPS = np.arange(50.0, 1001.0, 50.0)
 
@@ -78,3 +79,40 @@ def test_a_run_that_did_nothing_has_an_outlook() -> None:
     outlook = read_outlook(build_series(steps=build_steps(0), starts=(), recipe={}))
     assert outlook.step == 0
     assert not outlook.is_warming
+
+
+@pytest.mark.parametrize("logs_rates", [True, False])
+def test_the_sum_of_the_rates_stands_still_at_the_end_and_goes_on_with_a_longer_plan(
+    logs_rates: bool,
+) -> None:
+    constant = read_outlook(Story(kind="constant", logs_rates=logs_rates).series()).clock(STEPS, (1500.0,))
+    cosine = read_outlook(Story(kind="cosine", logs_rates=logs_rates).series()).clock(STEPS, (1500.0,))
+    assert constant is not None
+    assert cosine is not None
+    assert constant.shares[-1] == pytest.approx(1.5, abs=0.02)
+    assert np.ptp(cosine.shares[17:20]) < 0.01
+    # By a cosine of 1,500 steps the last 500 bring little, but not nothing.
+    assert cosine.shares[-1] == pytest.approx(1.09, abs=0.02)
+
+
+def test_no_clock_of_rates_where_none_is_known() -> None:
+    story = Story(sentence="as my colleague says", logs_rates=False)
+    assert read_outlook(story.series()).clock(STEPS, (1500.0,)) is None
+
+
+def test_rates_of_no_known_law_go_on_as_they_are_or_as_they_were() -> None:
+    for kind, share in (("constant", 1.5), ("cosine", 1.5)):
+        clock = read_outlook(Story(kind=kind, sentence="as my colleague says").series()).clock(
+            STEPS, (1500.0,)
+        )
+        assert clock is not None
+        assert clock.shares[-1] == pytest.approx(share, abs=0.03)
+
+
+def test_a_cool_down_does_not_end_a_warm_up() -> None:
+    plan = Plan(kind="inverse_sqrt", rate=1e-3, warmup=1600, width=1, last=600, cooldown=150)
+    start = build_start(max_steps=600, schedule=f"inverse_sqrt: {plan.formula}")
+    steps = build_steps(600, learning_rate=plan.rates(np.arange(1.0, 601.0)))
+    outlook = read_outlook(build_series(starts=((5.0, start),), steps=steps, recipe={}))
+    assert outlook.warmup == 1600
+    assert outlook.is_warming

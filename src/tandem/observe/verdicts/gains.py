@@ -1,5 +1,7 @@
 """What more steps would bring, as evidence: the gains that curves promise, their slopes and their best points."""
 
+from dataclasses import dataclass
+
 from tandem.observe.curve_fits import Gain, expect_gains
 from tandem.observe.finding import Evidence
 from tandem.observe.learning import Curve, least_noise, recent_part, upside_down
@@ -13,10 +15,12 @@ __all__ = [
     "MORE",
     "WORTH_BLEU",
     "WORTH_SHARE",
+    "Together",
     "bleu_gains",
     "gain_evidence",
     "loss_gains",
     "relative_gain",
+    "weigh_together",
     "worth_of",
 ]
 
@@ -32,6 +36,8 @@ WORTH_BLEU = 0.2
 LOWEST_BLEU = -100.0
 BLEU_SCALE = 30.0
 """Points of BLEU that go with a loss of nothing where a loss that is lower by a share goes with so many points more."""
+APART = 0.2
+"""How often one of loss and BLEU is still to gain and the other is not, before anything is seen."""
 
 
 def loss_gains(curve: Curve, outlook: Outlook) -> tuple[Gain, ...]:
@@ -48,6 +54,30 @@ def bleu_gains(curve: Curve, outlook: Outlook) -> tuple[Gain, ...]:
 def worth_of(gain: Gain) -> float:
     """The gain of a loss that counts."""
     return max(WORTH_NATS, WORTH_SHARE * gain.level)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """Chances of what loss and BLEU will gain, as two looks at one model.
+
+    Where they seem to disagree, that says first of all that one of the two is misjudged.
+    """
+
+    both: float
+    """That both will gain what counts."""
+    neither: float
+    bleu_alone: float
+    """That BLEU will, and the loss will not."""
+
+
+def weigh_together(by_loss: float, by_bleu: float | None) -> Together:
+    """From the chance of each for itself; the loss alone where there is no BLEU."""
+    if by_bleu is None:
+        return Together(both=by_loss, neither=1 - by_loss, bleu_alone=0.0)
+    both, neither = ((1 - APART) * each for each in (by_loss * by_bleu, (1 - by_loss) * (1 - by_bleu)))
+    bleu_alone, loss_alone = (APART * each for each in (by_bleu * (1 - by_loss), by_loss * (1 - by_bleu)))
+    whole = both + neither + bleu_alone + loss_alone
+    return Together(both=both / whole, neither=neither / whole, bleu_alone=bleu_alone / whole)
 
 
 def relative_gain(gain: Gain) -> str:
@@ -74,7 +104,10 @@ def _gains(curve: Curve, outlook: Outlook, *, floor: float, least: float, scale:
     recent = recent_part(curve)
     ends = (MORE * recent.step[-1], TWICE * recent.step[-1])
     decay = outlook.decay(recent.step, scale=scale)
-    return expect_gains(recent.step, recent.value, ends=ends, floor=floor, least=least, decay=decay)
+    clock = outlook.clock(recent.step, ends)
+    return expect_gains(
+        recent.step, recent.value, ends=ends, floor=floor, least=least, decay=decay, by_rates=clock
+    )
 
 
 def _of_curve(name: str, curve: Curve, gains: tuple[Gain, ...], figure: str) -> list[Evidence]:
@@ -99,9 +132,9 @@ def _of_curve(name: str, curve: Curve, gains: tuple[Gain, ...], figure: str) -> 
                 value=gain.estimate.value,
                 low=gain.estimate.low,
                 high=gain.estimate.high,
-                definition="Power laws and exponentials with an asymptote, whole or broken off, fitted from a quarter "
-                "of the steps on and weighted by how likely each is; the interval holds the doubt between and "
-                "within them.",
+                definition="Power laws and exponentials with an asymptote, whole, broken off or turning up, by steps "
+                "and by the sum of the learning rates, fitted from a quarter of the steps on and weighted by how "
+                "likely each is; the interval holds the doubt between and within them.",
                 figure=figure,
             )
         )
@@ -114,7 +147,10 @@ def _to_plan(series: Series, outlook: Outlook, valid: Curve) -> list[Evidence]:
         return []
     ends, floor = (float(planned),), least_noise(valid)
     decay = outlook.decay(recent.step, scale=float(recent.value[-1]))
-    (gain,) = expect_gains(recent.step, recent.value, ends=ends, floor=floor, least=0.0, decay=decay)
+    clock = outlook.clock(recent.step, ends)
+    (gain,) = expect_gains(
+        recent.step, recent.value, ends=ends, floor=floor, least=0.0, decay=decay, by_rates=clock
+    )
     return [
         Evidence(
             name="expected gain in loss on the valid text from the steps still planned",

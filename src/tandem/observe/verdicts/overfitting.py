@@ -4,10 +4,9 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tandem.observe.confidence import Grounds, Scale, confidence_of
-from tandem.observe.curve_fits import chance_of_decay, rise_by_turns
+from tandem.observe.curve_fits import Turned, chance_of_decay, rise_by_turns
 from tandem.observe.finding import Evidence, Finding, Question, as_verdict
 from tandem.observe.learning import (
     Curve,
@@ -46,6 +45,8 @@ SLIGHT, MATERIAL = 0.003, 0.01
 """Shares of the lowest loss from which a rise is one, and from which it matters."""
 ALONE = 0.2
 """Chance that a single evaluation lies off by something other than noise."""
+HIDDEN = 0.2
+"""Chance of a rise that matters, if the curve has turned where that shows least, up to which no rise is hidden."""
 BETTER = 0.3
 """BLEU since the lowest loss: from here on translations got better, whatever the loss says."""
 
@@ -63,6 +64,7 @@ QUESTION = Question(
 )
 PROBE = "the loss on training pairs, measured like the valid text (evaluate.probe_pairs)"
 BLEU_THEN = "BLEU when the loss was lowest, and now"
+LATE = "a rise that began with the last evaluations: they are too few or too noisy"
 AFTER_DECAY = "the loss on the valid text after the learning rate has fallen"
 
 
@@ -70,7 +72,7 @@ AFTER_DECAY = "the loss on the valid text after the learning rate has fallen"
 class _Seen:
     valid: Curve
     rise: Rise
-    turned: NDArray[np.float64]
+    turned: Turned
     """What the rise may truly be, by curves that fall and may turn."""
     gap: Curve
     bleu: Estimate | None
@@ -90,7 +92,7 @@ class _Seen:
     @property
     def by_turns(self) -> float:
         """Chance of a rise, by the curves that fall and may turn."""
-        return float(np.mean(self.turned > SLIGHT * self.lowest))
+        return float(np.mean(self.turned.spread > SLIGHT * self.lowest))
 
     @property
     def reality(self) -> float:
@@ -102,7 +104,7 @@ class _Seen:
         """The rise by its last evaluations, or by the curves where only these tell it from noise."""
         if self.rise.chance <= CHANCE:
             return Estimate(value=self.rise.value, low=self.rise.low, high=self.rise.high)
-        low, middle, high = (float(each) for each in np.quantile(self.turned, (0.025, 0.5, 0.975)))
+        low, middle, high = (float(each) for each in np.quantile(self.turned.spread, (0.025, 0.5, 0.975)))
         return Estimate(value=middle, low=low, high=high)
 
     @property
@@ -157,7 +159,7 @@ def _look(series: Series, valid: Curve) -> _Seen:
     )
 
 
-def _turns(valid: Curve, rise: Rise) -> NDArray[np.float64]:
+def _turns(valid: Curve, rise: Rise) -> Turned:
     """By all evaluations since the first, steep ones."""
     begin = min(len(valid) - len(recent_part(valid)), max(0, rise.lowest - 3))
     return rise_by_turns(valid.step[begin:], valid.value[begin:], floor=least_noise(valid))
@@ -274,14 +276,17 @@ def _of_not_risen(seen: _Seen) -> Draft:
         text += f"; it is {decimal(abs(gap))} {'above' if gap >= 0 else 'below'} that on training pairs measured alike"
         if slope_of(seen.gap.step, seen.gap.value).low > 0:
             text += ", and that gap grows: the model learns training pairs by heart too, without harm so far"
-    chance = float(np.mean(seen.turned < MATERIAL * seen.lowest))
-    grounds = Grounds(chance=chance, lacks=() if len(seen.gap) else (PROBE,))
+    chance = float(np.mean(seen.turned.spread < MATERIAL * seen.lowest))
+    lacks = () if len(seen.gap) else (PROBE,)
+    if seen.turned.chance_hidden(MATERIAL * seen.lowest) > HIDDEN:
+        lacks = (*lacks, LATE)
+    grounds = Grounds(chance=chance, lacks=lacks)
     if confidence_of(grounds) in {"high", "medium"}:
         return Draft(verdict="no", grounds=grounds, answer=f"{text}.")
     return Draft(
         verdict="no",
         grounds=grounds,
-        answer=f"{text}; but it could be {decimal(max(float(np.quantile(seen.turned, 0.975)), 0.0))} above.",
+        answer=f"{text}; but it could be {decimal(max(float(np.quantile(seen.turned.spread, 0.975)), 0.0))} above.",
         advice="Evaluate on a larger valid set.",
     )
 

@@ -39,6 +39,7 @@ from tandem.observe.verdicts.gains import (
     gain_evidence,
     loss_gains,
     relative_gain,
+    weigh_together,
     worth_of,
 )
 from tandem.observe.verdicts.imported_scores import doubt_scores, score_evidence
@@ -143,7 +144,7 @@ def _warming_up(outlook: Outlook, gain: Gain | None) -> Draft | None:
         grounds=Grounds(kind=Kind.ASSUMED if is_flat else Kind.MEASURED),
         answer=(
             f"No: after {count(outlook.step)} steps the learning rate is still in its warm-up, "
-            f"which ends at step {count(outlook.plan.peak_step)}."
+            f"which ends at step {count(outlook.warmup)}."
         ),
         advice="Let it go on at least until the rate has been falling for a while.",
     )
@@ -241,18 +242,19 @@ def _by_gain(series: Series, outlook: Outlook, loss: Gain, bleu: Gain | None, va
             advice=go_on(outlook),
             missing=missing,
         )
-    if chance >= RATHER:
-        return _by_decay(outlook, chance_of_better(outlook, loss, valid), expected, valid, missing)
     if is_stuck(series):
         return draft_stuck(loss.level, ground_stuck(series), missing)
-    if bleu is not None and bleu_chance >= 0.5 and chance <= 1 - LIKELY:
+    if chance >= RATHER:
+        return _by_decay(outlook, chance_of_better(outlook, loss, valid), expected, valid, missing)
+    together = weigh_together(chance, bleu_chance if bleu is not None else None)
+    if together.bleu_alone >= 1 / 2 and chance <= 1 - LIKELY:
         return Draft(
             verdict="partly",
-            grounds=ground_rest(outlook, valid, chance=bleu_chance - chance),
+            grounds=ground_rest(outlook, valid, chance=together.bleu_alone),
             answer=f"By its loss yes, by BLEU not yet: {expected}.",
             advice=go_on(outlook),
         )
-    if chance <= 1 - LIKELY:
+    if chance <= 1 - LIKELY and bleu_chance <= 1 / 2:
         return Draft(
             verdict="yes",
             grounds=ground_rest(outlook, valid, chance=1 - chance - bleu_chance, lacks=missing),
@@ -299,7 +301,7 @@ def _undecided(
 ) -> Draft:
     """What is most likely, where nothing is sure: by both gains, in units of what counts."""
     by_loss = loss.chance_above(worth_of(loss))
-    by_bleu = bleu.chance_above(WORTH_BLEU) if bleu is not None else 0.0
+    by_bleu = bleu.chance_above(WORTH_BLEU) if bleu is not None else None
     gain = loss.spread / worth_of(loss)
     if bleu is not None:
         # The draws of both are independent, but come in the same order.
@@ -307,12 +309,13 @@ def _undecided(
     below, above = float(np.mean(gain < NEAR[0])), float(np.mean(gain > NEAR[1]))
     likely: dict[Verdict, float] = {"yes": below, "partly": 1 - below - above, "no": above}
     verdict = max(likely, key=lambda each: likely[each])
+    together = weigh_together(by_loss, by_bleu)
     chances: dict[Verdict, float] = {
-        "yes": float(np.mean(gain < 1)),
+        # Two looks at one model share their errors: they are no surer together than each is.
+        "yes": min(together.neither, 1 - by_loss, 1 - (by_bleu or 0.0)),
         # Close to the border means that neither side is sure.
         "partly": min(likely["partly"], max(by_loss, 1 - by_loss)),
-        # That BLEU will rise says so too, as far as the loss does not contradict.
-        "no": max(by_loss, by_bleu - min(by_loss, 1 - by_loss)),
+        "no": together.both,
     }
     if chances[verdict] < 1 / 2:
         return Draft(

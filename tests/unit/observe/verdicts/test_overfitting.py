@@ -114,3 +114,12 @@ def test_with_fewer_than_three_evaluations_it_cannot_tell(valid: list[float]) ->
 def test_few_evaluations_far_apart_are_enough_for_a_steep_rise() -> None:
     evaluations = build_evaluations(STEPS[:5], [5.0, 4.2, 4.5, 5.0, 5.6])
     assert judge(build_series(evaluations=evaluations)).verdict == "yes"
+
+
+def test_noise_that_would_hide_a_rise_at_the_end_takes_the_highest_confidence() -> None:
+    for sigma, confidences in ((0.002, {"high"}), (0.05, {"medium", "low"})):
+        valid, probe = FALLING + noise(sigma, 6), FALLING - 0.1 + noise(sigma, 7)
+        evaluations = build_evaluations(STEPS, valid.tolist(), probe=probe.tolist())
+        finding = judge(build_series(evaluations=evaluations))
+        assert finding.verdict == "no"
+        assert finding.confidence in confidences
