@@ -21,8 +21,11 @@ OFTEN = 0.25
 FOLLOWING = -0.25
 """Slope of a wait for data on the step before: -1 where a reader works ahead and is behind, 0 where it begins then."""
 FEWEST_WAITS = 10
-FEWEST_AGAIN = 0.2
-"""Share of waits that are followed by another from which the mean reader can be told."""
+FEWEST_AGAIN = 0.05
+"""Share of waits that are followed by another from which the mean reader can be told.
+
+Where that is seldom, a mean told so is rough. It takes sureness from an answer then, and gives none.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

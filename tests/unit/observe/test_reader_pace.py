@@ -33,6 +33,13 @@ def test_the_mean_time_for_a_batch_is_told_from_waits(mean_s: float, spread: flo
     assert ahead(mean_s, spread=spread).batch_s == pytest.approx(mean_s, rel=0.07)
 
 
+def test_a_reader_that_is_late_now_and_then_is_told_to_be_close_behind() -> None:
+    pace = ahead(0.8, spread=0.2, depth=1)
+    assert 0.1 < pace.late < 0.2
+    assert not pace.is_shown
+    assert pace.batch_s == pytest.approx(0.8, rel=0.1)
+
+
 def test_a_reader_that_keeps_up_sets_no_pace() -> None:
     assert ahead(0.6, spread=0.1).batch_s == 0
     assert ahead(0.6, spread=0.1).late < 0.05

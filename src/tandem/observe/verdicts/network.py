@@ -108,7 +108,7 @@ def judge_exposure(exposure: Exposure) -> Decision:
         # The wait is a lower bound: it proves that the cost is above a border, and nothing else.
         is_proven = SCALE.answer_of(estimate.low) == "yes"
         kind = Kind.BOUND if is_proven else Kind.ASSUMED
-    if exposure.hosts == 0 and SCALE.answer_of(estimate.high) != "no":
+    if _rests_on_long_waits(exposure) or (exposure.hosts == 0 and SCALE.answer_of(estimate.high) != "no"):
         kind = Kind.ASSUMED
     decision = decide(SCALE, estimate, kind=kind, coverage=exposure.coverage, lacks=_lacks(exposure))
     if not exposure.split.is_complete and decision.answer != "no":
@@ -133,13 +133,18 @@ def _estimate(exposure: Exposure) -> Estimate:
     return Estimate(value=value, low=max(0.0, min(low, value - CLOCKS)), high=max(high, value + CLOCKS))
 
 
+def _rests_on_long_waits(exposure: Exposure) -> bool:
+    """Whether waits of many steps' length decide: a host that stood still while it waited has logged the same."""
+    without = SCALE.answer_of(exposure.share(exposure.network_s - exposure.long_wait_s))
+    return without != SCALE.answer_of(exposure.share(exposure.network_s))
+
+
 def _lacks(exposure: Exposure) -> tuple[str, ...]:
     """What the answer would need to be sure."""
-    without = SCALE.answer_of(exposure.share(exposure.network_s - exposure.long_wait_s))
     lacks = (
         (not exposure.probes, PROBES),
         (len(exposure.split.step) < FEW_STEPS, f"at least {FEW_STEPS} steps"),
-        (without != SCALE.answer_of(exposure.share(exposure.network_s)), LONG_WAITS),
+        (_rests_on_long_waits(exposure), LONG_WAITS),
         (exposure.hosts == 0, "on which hosts the ranks were"),
     )
     return tuple(name for is_lacking, name in lacks if is_lacking)

@@ -192,6 +192,14 @@ def test_probes_of_the_first_part_are_no_proof_for_a_link_that_slows_later() -> 
     assert found.confidence in {"low", "none"}
 
 
+@pytest.mark.parametrize("stall_s", [60.0, 600.0])
+def test_waits_that_a_host_which_stood_still_would_log_too_prove_nothing(stall_s: float) -> None:
+    stalled = _stalling(exchanged(network_s=0.02), phase="exchange", rank=None, every=120, stall_s=stall_s)
+    found = judge(stalled)
+    assert (found.verdict, found.confidence) == ("yes", "low")
+    assert "stood still while it waited" in found.doubt + "".join(found.missing)
+
+
 def _read_ahead(computing: Rows, *, batch_s: Rows, network_s: Rows, ahead: int) -> tuple[Rows, Rows]:
     """Waits for data and for the exchange, where readers work ahead."""
     ranks, steps = computing.shape
