@@ -20,7 +20,7 @@ from tandem.observe.verdicts import judge_run
 
 RUNS, PARTS = 1_000, 20
 MOST_WRONG = 0.01
-"""Share of the answers of high confidence that may be wrong: a chance of 95 % is what high confidence asks for."""
+"""Share of the answers of high confidence that may be wrong: a chance of 99 % is what high confidence asks for."""
 
 
 @pytest.mark.parametrize("part", range(PARTS))

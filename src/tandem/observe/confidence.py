@@ -28,7 +28,7 @@ __all__ = [
 Confidence: TypeAlias = Literal["high", "medium", "low", "none"]
 """`none` goes with the verdict `cannot tell`, and only with it."""
 
-SURE, LIKELY, RATHER = 0.95, 0.90, 0.50
+SURE, LIKELY, RATHER = 0.99, 0.90, 0.50
 """Chances from which an answer has high, medium and low confidence; below the last there is no answer."""
 NEARLY_ALL, MOST = 0.90, 0.50
 """Shares of the run from which high and medium confidence are possible."""

@@ -105,7 +105,8 @@ def _compare(mine: _Process, other: _Process) -> tuple[float, Apart] | None:
     ahead_ns = int(np.median(early))
     spread = float(np.median(np.abs(early - ahead_ns)))
     passed_ns = int(mine.time_ns[stop - 1] - mine.time_ns[begin])
-    set_ns = abs(int(np.median(late)) - ahead_ns)
+    # By the very first ones and the very last: a clock may have been set early on, before most steps of either end.
+    set_ns = abs(int(np.median(late[-FEWEST:])) - int(np.median(early[:FEWEST])))
     a_step_ns = float(np.median(np.diff(mine.time_ns[begin : begin + MOST])))
     is_same = abs(ahead_ns) <= max(SAME_NS, SAME_SHARE * a_step_ns)
     return spread, Apart(

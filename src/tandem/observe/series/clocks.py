@@ -93,11 +93,10 @@ class Clocks:
 
     def is_first_sure(self, part: Part) -> bool:
         """Whether it is known when the first record of a file was written, on the head's clock."""
-        if part.rank is not None:
-            return self._is_known(part, min(1, len(_hosts_of(part)) - 1))
         # A head and a sampler go on from one process to the next: their clock is told as a whole, or not at all.
-        apart = self._apart_of(part, 0, part.host)
-        return self._is_known(part, 0) and (apart is None or apart.is_steady)
+        number = 0 if part.rank is None else min(1, len(_hosts_of(part)) - 1)
+        apart = self._apart_of(part, number, _hosts_of(part)[number])
+        return self._is_known(part, number) and (apart is None or apart.is_steady)
 
     def is_last_sure(self, part: Part) -> bool:
         """Likewise of the last record."""

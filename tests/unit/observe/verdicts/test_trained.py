@@ -57,7 +57,7 @@ def test_a_loss_that_has_settled_says_yes() -> None:
 def test_bleu_that_still_rises_over_a_settled_loss_says_partly() -> None:
     bleu = [20 + 6 * step / 1000 for step in STEPS]
     evaluations = build_evaluations(STEPS, falling(level=1.6, height=0.004), bleu=bleu, half=0.7)
-    assert told(build_series(evaluations=evaluations)) == ("partly", "high")
+    assert told(build_series(evaluations=evaluations)) == ("partly", "medium")
 
 
 def test_a_loss_that_rises_again_says_yes_since_its_lowest_point() -> None:
