@@ -18,12 +18,13 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from secrets import randbelow, token_hex
-from threading import Event, Lock, Semaphore, Thread
+from threading import Event, Lock, Thread
 from typing import Any
 
 from tandem.errors import TandemError
 from tandem.launch.identity import Identity, fingerprint_of
 from tandem.launch.local_socket import is_own_peer
+from tandem.launch.places import Places
 from tandem.launch.streams import HEADER_BYTES, end, pump, read_header, tune
 from tandem.parallel.key_values import KeyValues, LineConnection
 from tandem.parallel.loopback import is_own_connection, rank_address
@@ -90,7 +91,7 @@ class Mesh:
         self._open: set[socket.socket] = {self._door, self._control}
         self._lock = Lock()
         self._closed = Event()
-        self._handshakes = {True: Semaphore(_MOST_HANDSHAKES), False: Semaphore(_MOST_STRANGERS)}
+        self._handshakes = {True: Places(_MOST_HANDSHAKES), False: Places(_MOST_STRANGERS)}
         self._waiting: dict[tuple[int, str], tuple[ssl.SSLSocket, float]] = {}
         self._ports: dict[int, int] = {}
         self._values = KeyValues()
@@ -274,21 +275,18 @@ class Mesh:
     def _receive(self, plain: socket.socket) -> None:
         """Take a connection from the network: whoever it is must show a key of this start, and say what for."""
         handshakes = self._handshakes[plain.getpeername()[0] in self._addresses]
-        if not handshakes.acquire(blocking=False):
-            raise ConnectionRefusedError("too many at once")
+        plain.settimeout(HANDSHAKE_S)
+        tune(plain)
+        secure = self._server_side.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+        self._keep(secure)
+        with self._lock:
+            self._open.discard(plain)
         try:
-            plain.settimeout(HANDSHAKE_S)
-            tune(plain)
-            secure = self._server_side.wrap_socket(plain, server_side=True)
-            self._keep(secure)
-            with self._lock:
-                self._open.discard(plain)
-            place = self._by_fingerprint[fingerprint_of(secure.getpeercert(binary_form=True))]
-            header = json.loads(read_header(secure))
+            with handshakes.taken(secure):
+                secure.do_handshake()
+                place = self._by_fingerprint[fingerprint_of(secure.getpeercert(binary_form=True))]
+                header = json.loads(read_header(secure))
             secure.settimeout(None)
-        finally:
-            handshakes.release()
-        try:
             self._serve_host(secure, place, header)
         except (OSError, ValueError, KeyError, TypeError):
             self._drop(secure)

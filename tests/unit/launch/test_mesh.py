@@ -6,12 +6,13 @@ import select
 import socket
 import ssl
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict
 
 import pytest
 
 from tandem.errors import TandemError
+from tandem.launch import mesh
 from tandem.launch.identity import Identity
 from tandem.launch.mesh import Mesh, Peer
 from tandem.launch.streams import HEADER_BYTES
@@ -27,6 +28,12 @@ MOST_UNREAD_BYTES = 128 << 20
 
 @pytest.fixture
 def ends() -> Iterator[tuple[Mesh, Mesh]]:
+    with two_ends() as ends:
+        yield ends
+
+
+@contextmanager
+def two_ends() -> Iterator[tuple[Mesh, Mesh]]:
     with ExitStack() as stack:
         first, second = (
             stack.enter_context(closing(Mesh(name=name, address="127.0.0.1"))) for name in ("a", "b")
@@ -151,6 +158,20 @@ def test_who_has_no_key_of_this_start_gets_no_answer(
         secure.sendall(json.dumps(header).encode().ljust(HEADER_BYTES))
         answer = secure.recv(1)
     assert answer == b""
+
+
+@pytest.mark.parametrize("is_on_a_host", [False, True])
+def test_silent_strangers_keep_no_host_out(is_on_a_host: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mesh, "_MOST_HANDSHAKES", 8)
+    monkeypatch.setattr(mesh, "_MOST_STRANGERS", 8)
+    monkeypatch.setattr(mesh, "HANDSHAKE_S", 600.0)
+    with ExitStack() as stack:
+        first, second = stack.enter_context(two_ends())
+        source = ("127.0.0.1" if is_on_a_host else "127.0.0.9", 0)
+        for _ in range(50):
+            place = ("127.0.0.1", second.port)
+            stack.enter_context(socket.create_connection(place, 30, source_address=source))
+        assert ask(first, do="announce", rank=0, port=4242) == {}
 
 
 def test_the_port_of_another_program_is_refused_with_the_cure() -> None:
