@@ -143,7 +143,12 @@ class Mesh:
             with suppress(OSError):
                 connection.close()
 
-    def _accept(self, server: socket.socket, take: Callable[[socket.socket], None]) -> None:
+    def _accept(
+        self,
+        server: socket.socket,
+        take: Callable[[socket.socket], None],
+        admits: Callable[[socket.socket], bool] = lambda _: True,
+    ) -> None:
         while not self._closed.is_set():
             try:
                 connection, _ = server.accept()
@@ -151,7 +156,10 @@ class Mesh:
                 if not self._closed.is_set():
                     time.sleep(_RETRY_S)  # too many open files: some will be closed
                 continue
-            self._in_thread(self._take_safely, take, connection)
+            if admits(connection):
+                self._in_thread(self._take_safely, take, connection)
+            else:
+                connection.close()
         self._drop(server)
 
     def _take_safely(self, take: Callable[[socket.socket], None], connection: socket.socket) -> None:
@@ -220,10 +228,8 @@ class Mesh:
 
     def _forward(self, connection: socket.socket) -> None:
         """Carry a connection that a rank of this host made to the address of one elsewhere."""
-        address, port = connection.getsockname()[:2]
-        if not is_own_connection((address, port), connection.getpeername()[:2]):
-            raise ConnectionRefusedError("another user's")
-        rank = next(rank for rank, known in self._ports.items() if self._address_of(rank) == (address, known))
+        address = connection.getsockname()[0]
+        rank = next(rank for rank in tuple(self._ports) if self._address_of(rank)[0] == address)
         place = next(place for place, peer in enumerate(self._peers) if peer.has(rank))
         out, back = self._open_stream(place, rank)
         self._splice(connection, out=out, back=back)
@@ -344,7 +350,8 @@ class Mesh:
         except OSError as error:
             return {"error": f"{error.strerror} at {rank_address(self._network, rank)}, port {port}"}
         self._keep(server)
-        self._in_thread(self._accept, server, self._forward)
+        # Strangers are sent away at once, so that many of them keep no rank waiting.
+        self._in_thread(self._accept, server, self._forward, _is_own)
         return {}
 
     def _connect_to(self, rank: int) -> socket.socket:
@@ -379,3 +386,11 @@ class Mesh:
         pump(local, out, back)
         inward.join()
         self._drop(local, out, back)
+
+
+def _is_own(connection: socket.socket) -> bool:
+    """Whether this user's process made a connection over loopback."""
+    try:
+        return is_own_connection(connection.getsockname()[:2], connection.getpeername()[:2])
+    except OSError:
+        return False

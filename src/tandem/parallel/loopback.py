@@ -18,6 +18,8 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Self
 
+from tandem.owner import owner_of
+
 __all__ = [
     "LoopbackListener",
     "find_listener",
@@ -73,11 +75,14 @@ def _endpoint(text: str) -> tuple[str, int]:
 
 def is_own_connection(local: tuple[str, int], remote: tuple[str, int]) -> bool:
     """Whether the other end of a loopback connection belongs to this user; one that is being closed has no owner."""
-    return any(
-        entry.uid == os.geteuid()
-        for entry in _sockets()
-        if entry.local == remote and entry.remote == local and entry.state == _CONNECTED
-    )
+    try:
+        return owner_of(remote, local) == os.geteuid()
+    except OSError:
+        return any(
+            entry.uid == os.geteuid()
+            for entry in _sockets()
+            if entry.local == remote and entry.remote == local and entry.state == _CONNECTED
+        )
 
 
 def find_listener(address: str, *, besides: Collection[int] = ()) -> "LoopbackListener | None":

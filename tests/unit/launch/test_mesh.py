@@ -116,6 +116,22 @@ def test_one_that_does_not_read_holds_the_sender_back_and_gets_every_byte_in_the
         left -= len(part)
 
 
+def test_another_user_of_the_host_reaches_no_rank_elsewhere_and_costs_no_thread(
+    ends: tuple[Mesh, Mesh], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server((rank_address(NETWORKS[1], 1), 0)) as rank:
+        port = rank.getsockname()[1]
+        assert ask(ends[1], do="announce", rank=1, port=port) == {}
+        monkeypatch.setattr(mesh, "is_own_connection", lambda *_: False)
+        monkeypatch.setattr(ends[0], "_take_safely", lambda *_: pytest.fail("a thread for a stranger"))
+        for _ in range(20):
+            with socket.create_connection((rank_address(NETWORKS[0], 1), port), 30) as stranger:
+                assert stranger.recv(1) == b""
+        rank.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            rank.accept()
+
+
 def test_ranks_of_all_hosts_have_one_store(ends: tuple[Mesh, Mesh]) -> None:
     stores = [RankStore(end.socket_path, timeout_s=30) for end in ends]
     stores[1].set("key", b"value")

@@ -108,7 +108,7 @@ def test_bytes_now_and_then_make_the_time_for_a_line_no_longer(monkeypatch: pyte
     ours, theirs = socket.socketpair()
     theirs.sendall(b" " * 100)
     now = count()
-    monkeypatch.setattr(listener_module.time, "monotonic", lambda: float(next(now)))
+    monkeypatch.setattr("tandem.launch.doctor.listener.time.monotonic", lambda: float(next(now)))
     with theirs, Dripping(fileno=ours.detach()) as slow:
         with pytest.raises(TimeoutError, match="no whole line"):
             read_line(slow, limit_s=10.0)
