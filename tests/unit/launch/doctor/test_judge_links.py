@@ -24,6 +24,18 @@ def test_healthy_links_are_fine_and_each_direction_has_its_figures() -> None:
     assert [line.value for line in lines if line.what == "link"] == ["800 Mb/s, 100 µs there and back"] * 6
 
 
+@pytest.mark.parametrize("meeting", [True, False])
+def test_a_port_where_somebody_listens_and_does_not_answer_ends_no_run(meeting: bool) -> None:
+    silent = {"meeting_port": "no answer"} | ({} if meeting else {"fresh_port": "no answer"})
+    links = [
+        replace(each, latency_s=NAN, bytes_per_s=NAN, loss=NAN, **silent) if pair[1] == "b" else each
+        for pair, each in mesh().items()
+    ]
+    assert all(each.is_open for each in links)
+    lines = list(judge_links(examination(links=links, port=7777)))
+    assert bad(lines) == [("b", "ports", "poor")]
+
+
 @pytest.mark.parametrize(("loss", "verdict"), [(0.0009, None), (0.002, "poor"), (0.03, "broken")])
 def test_a_lossy_host_is_named_once_with_its_worst_loss(loss: float, verdict: str | None) -> None:
     links = [replace(each, loss=loss if "b" in pair else 0.0) for pair, each in mesh().items()]
