@@ -147,6 +147,11 @@ class LinkFacts:
         return self.outcome in {OPEN, SILENT}
 
     @property
+    def answers(self) -> bool:
+        """Whether there is a port over which it can be measured."""
+        return OPEN in {self.fresh_port, self.meeting_port}
+
+    @property
     def is_silent(self) -> bool:
         """Whether they could, and nothing was heard: as where strangers keep the other host busy."""
         return self.outcome == SILENT

@@ -137,10 +137,7 @@ def _judge_connections(links: Sequence[LinkFacts], port: int) -> Iterator[Line]:
 def _judge_silence(links: Sequence[LinkFacts]) -> Iterator[Line]:
     """No reason to end a run: who comes to the port is kept waiting, but he gets there."""
     for name in dict.fromkeys(link.receiver for link in links if link.is_silent):
-        cure = (
-            f"{name} can be reached, but did not answer in time, and its links were not measured: see who else "
-            "connects to it, and how busy it is."
-        )
+        cure = f"{name} can be reached, but did not answer in time: see who else connects to it, and how busy it is."
         yield Line(host=name, what="ports", value="connects, but no answer", verdict="poor", cure=cure)
 
 

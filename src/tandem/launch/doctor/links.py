@@ -46,7 +46,7 @@ def examine_links(
         for pair in pairs:
             link = links.get(pair)
             is_lost = any(places[name][0].lost for name in pair)
-            if link is not None and link.is_open and not link.is_silent and not is_lost:
+            if link is not None and link.is_open and link.answers and not is_lost:
                 links[pair] = _measure(link, places, ports, token, brief=brief)
             bar.advance(1)
     return tuple(links.values())

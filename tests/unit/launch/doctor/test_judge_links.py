@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from tests.unit.launch.doctor.findings import examination, host, link, mesh
@@ -26,13 +27,13 @@ def test_healthy_links_are_fine_and_each_direction_has_its_figures() -> None:
 
 @pytest.mark.parametrize("meeting", [True, False])
 def test_a_port_where_somebody_listens_and_does_not_answer_ends_no_run(meeting: bool) -> None:
-    silent = {"meeting_port": "no answer"} | ({} if meeting else {"fresh_port": "no answer"})
+    silent = partial(replace, latency_s=NAN, bytes_per_s=NAN, loss=NAN, meeting_port="no answer")
     links = [
-        replace(each, latency_s=NAN, bytes_per_s=NAN, loss=NAN, **silent) if pair[1] == "b" else each
+        silent(each, fresh_port="open" if meeting else "no answer") if pair[1] == "b" else each
         for pair, each in mesh().items()
     ]
     assert all(each.is_open for each in links)
-    lines = list(judge_links(examination(links=links, port=7777)))
+    lines = list(judge_links(replace(examination(links=links), port=7777)))
     assert bad(lines) == [("b", "ports", "poor")]
 
 
