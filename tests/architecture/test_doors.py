@@ -20,7 +20,7 @@ LISTENERS = {
     "launch/environment.py": "tries whether the port of a foreign launcher is free, and lets go of it",
     "launch/far.py": "finds a free port, and lets go of it",
     "launch/doctor/far.py": "finds a free port, and lets go of it",
-    "launch/doctor/listener.py": "measures links between hosts, for those who show a token",
+    "launch/doctor/listener.py": "measures links between hosts, for those who prove that they know a token",
     "lab/wire.py": "packets of a lab's own network, no port",
     "launch/mesh.py": "one port a host beyond loopback, for hosts that show a key of the same start",
     "parallel/meeting.py": "where the ranks of a run meet: on loopback, or at the address of one interface",

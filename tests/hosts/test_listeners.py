@@ -139,6 +139,30 @@ def test_the_doctor_and_its_hosts_listen_at_the_address_of_the_link_and_leave_no
     ), said
 
 
+@pytest.mark.parametrize("port", [0, PORT], ids=["any port", "a given port"])
+def test_hosts_of_a_run_listen_at_the_address_of_the_link_from_the_first_second_on(
+    lab: Lab, work: Path, port: int
+) -> None:
+    words = [
+        "train",
+        "micro.yaml",
+        *SHORT,
+        "--hosts",
+        "h1,h2",
+        "--ssh-config",
+        str(lab.ssh_config),
+        "--plain",
+    ]
+    words += ["--run", f"hosts-{port}", "--dir", f"work-{port}", *(["--port", str(port)] if port else [])]
+    seen, _ = watched(lab, [*TANDEM, *words], cwd=work)
+    for host in lab.hosts:
+        reachable = outside(seen[host])
+        assert {place.rpartition(":")[0] for place in reachable} == {lab.address(host)}
+        # The link measurement's, and the mesh's: the same where it is given.
+        assert len(reachable) == 2
+        assert not port or f"{lab.address(host)}:{port}" in reachable
+
+
 class TestLaunchers:
     """Ranks that others start, on one host and on two."""
 

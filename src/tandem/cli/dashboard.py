@@ -49,7 +49,7 @@ def dashboard(
         is_local = is_loopback(bound)
         token = "" if is_local and token_file is None else read_token(token_file)
         shown = Dashboard(roster)
-        names = Names(is_local=is_local, is_locked=bool(token), allowed=allow_host or [])
+        names = Names(is_local=is_local, allowed=allow_host or [])
         app = build_app(shown, names=names, token=Token(token) if token else None)
         address = address_of(bound) + (f"?token={token}" if token and token_file is None else "")
         serve_dashboard(

@@ -118,7 +118,7 @@ def _serve(
     from tandem.web.names import Names
 
     service = Service(Catalogue(models, guess=build_guess()), limits=limits, keys=keys, say=_say)
-    names = Names(is_local=is_loopback(bound), is_locked=keys.are_needed, allowed=allowed, origins=origins)
+    names = Names(is_local=is_loopback(bound), allowed=allowed, origins=origins)
     serve_app(
         build_app(service, names=names, origins=origins, say=_say),
         service,

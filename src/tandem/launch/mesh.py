@@ -18,12 +18,13 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from secrets import randbelow, token_hex
-from threading import Event, Lock, Semaphore, Thread
+from threading import Event, Lock, Thread
 from typing import Any
 
 from tandem.errors import TandemError
 from tandem.launch.identity import Identity, fingerprint_of
 from tandem.launch.local_socket import is_own_peer
+from tandem.launch.places import Places
 from tandem.launch.streams import HEADER_BYTES, end, pump, read_header, tune
 from tandem.parallel.key_values import KeyValues, LineConnection
 from tandem.parallel.loopback import is_own_connection, rank_address
@@ -90,7 +91,7 @@ class Mesh:
         self._open: set[socket.socket] = {self._door, self._control}
         self._lock = Lock()
         self._closed = Event()
-        self._handshakes = {True: Semaphore(_MOST_HANDSHAKES), False: Semaphore(_MOST_STRANGERS)}
+        self._handshakes = {True: Places(_MOST_HANDSHAKES), False: Places(_MOST_STRANGERS)}
         self._waiting: dict[tuple[int, str], tuple[ssl.SSLSocket, float]] = {}
         self._ports: dict[int, int] = {}
         self._values = KeyValues()
@@ -142,7 +143,12 @@ class Mesh:
             with suppress(OSError):
                 connection.close()
 
-    def _accept(self, server: socket.socket, take: Callable[[socket.socket], None]) -> None:
+    def _accept(
+        self,
+        server: socket.socket,
+        take: Callable[[socket.socket], None],
+        admits: Callable[[socket.socket], bool] = lambda _: True,
+    ) -> None:
         while not self._closed.is_set():
             try:
                 connection, _ = server.accept()
@@ -150,7 +156,10 @@ class Mesh:
                 if not self._closed.is_set():
                     time.sleep(_RETRY_S)  # too many open files: some will be closed
                 continue
-            self._in_thread(self._take_safely, take, connection)
+            if admits(connection):
+                self._in_thread(self._take_safely, take, connection)
+            else:
+                connection.close()
         self._drop(server)
 
     def _take_safely(self, take: Callable[[socket.socket], None], connection: socket.socket) -> None:
@@ -219,10 +228,8 @@ class Mesh:
 
     def _forward(self, connection: socket.socket) -> None:
         """Carry a connection that a rank of this host made to the address of one elsewhere."""
-        address, port = connection.getsockname()[:2]
-        if not is_own_connection((address, port), connection.getpeername()[:2]):
-            raise ConnectionRefusedError("another user's")
-        rank = next(rank for rank, known in self._ports.items() if self._address_of(rank) == (address, known))
+        address = connection.getsockname()[0]
+        rank = next(rank for rank in tuple(self._ports) if self._address_of(rank)[0] == address)
         place = next(place for place, peer in enumerate(self._peers) if peer.has(rank))
         out, back = self._open_stream(place, rank)
         self._splice(connection, out=out, back=back)
@@ -274,21 +281,18 @@ class Mesh:
     def _receive(self, plain: socket.socket) -> None:
         """Take a connection from the network: whoever it is must show a key of this start, and say what for."""
         handshakes = self._handshakes[plain.getpeername()[0] in self._addresses]
-        if not handshakes.acquire(blocking=False):
-            raise ConnectionRefusedError("too many at once")
+        plain.settimeout(HANDSHAKE_S)
+        tune(plain)
+        secure = self._server_side.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+        self._keep(secure)
+        with self._lock:
+            self._open.discard(plain)
         try:
-            plain.settimeout(HANDSHAKE_S)
-            tune(plain)
-            secure = self._server_side.wrap_socket(plain, server_side=True)
-            self._keep(secure)
-            with self._lock:
-                self._open.discard(plain)
-            place = self._by_fingerprint[fingerprint_of(secure.getpeercert(binary_form=True))]
-            header = json.loads(read_header(secure))
+            with handshakes.taken(secure):
+                secure.do_handshake()
+                place = self._by_fingerprint[fingerprint_of(secure.getpeercert(binary_form=True))]
+                header = json.loads(read_header(secure))
             secure.settimeout(None)
-        finally:
-            handshakes.release()
-        try:
             self._serve_host(secure, place, header)
         except (OSError, ValueError, KeyError, TypeError):
             self._drop(secure)
@@ -346,7 +350,8 @@ class Mesh:
         except OSError as error:
             return {"error": f"{error.strerror} at {rank_address(self._network, rank)}, port {port}"}
         self._keep(server)
-        self._in_thread(self._accept, server, self._forward)
+        # Strangers are sent away at once, so that many of them keep no rank waiting.
+        self._in_thread(self._accept, server, self._forward, _is_own)
         return {}
 
     def _connect_to(self, rank: int) -> socket.socket:
@@ -381,3 +386,11 @@ class Mesh:
         pump(local, out, back)
         inward.join()
         self._drop(local, out, back)
+
+
+def _is_own(connection: socket.socket) -> bool:
+    """Whether this user's process made a connection over loopback."""
+    try:
+        return is_own_connection(connection.getsockname()[:2], connection.getpeername()[:2])
+    except OSError:
+        return False

@@ -22,7 +22,7 @@ from torch._C._distributed_c10d import FileStore, PrefixStore, Store, TCPStore
 
 from tandem.errors import TandemError
 from tandem.parallel.key_values import MESH, STORE, LineConnection
-from tandem.parallel.loopback import LoopbackListener, find_listener, random_address
+from tandem.parallel.loopback import LoopbackListener, find_listener, listening_ports, random_address
 from tandem.parallel.route import address_of, interface_towards
 from tandem.parallel.store import RankStore
 
@@ -30,8 +30,9 @@ __all__ = ["join"]
 
 _BACKEND = "guarded"
 _TRIES = 5
-_LISTENERS = 100
-"""How often a listener is given up because strangers came to it before its filter was there."""
+_LISTENERS = 1000
+"""How often a listener is given up because strangers came to it before its filter was there: a millisecond or two,
+in which gloo looks at the host's devices, is enough for one who asks for nothing but listeners all the time."""
 _PATIENCE = (timedelta(seconds=20), *[timedelta(seconds=60)] * (_TRIES - 2))
 """How long the ranks, all of which have come, may take to connect in each attempt but the last, if not less."""
 
@@ -136,8 +137,6 @@ class _GuardedGloo:
 
     def __init__(self, mesh: Path | None, timeout: timedelta) -> None:
         self._mesh, self._timeout = mesh, timeout
-        # A group that could not be used may still listen.
-        self._ports: list[int] = []
 
     def __call__(self, store: Store, rank: int, size: int, _: timedelta) -> dist.ProcessGroup:
         for attempt in range(_TRIES):
@@ -174,16 +173,18 @@ class _GuardedGloo:
 
         Gloo listens at once, so that strangers may come before the filter does. Such a listener is given up for
         another one: whoever is let in could name the number of a rank, and leave again in the midst of the meeting.
+        Gloo closes it when the device is forgotten.
         """
         for _ in range(_LISTENERS):
             address = self._address(rank)
+            # A group that could not be used may still listen.
+            others = listening_ports(address)
             device = dist.ProcessGroupGloo.create_device(hostname=address, lazy_init=False)
-            listener = find_listener(address, besides=self._ports)
+            listener = find_listener(address, besides=others)
             if listener is None:
                 raise TandemError(
-                    "This system does not tell what a process listens to (/proc/self/net/tcp): mount /proc."
+                    "This system does not tell what a process listens to (/proc/self/fd): mount /proc."
                 )
-            self._ports.append(listener.port)
             if not is_filtered:
                 return device, listener
             listener.admit_only_own()

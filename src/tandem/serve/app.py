@@ -26,6 +26,7 @@ from tandem.serve.openapi import build_openapi
 from tandem.serve.order import DetectRequest, build_order, checked
 from tandem.serve.page import page_routes
 from tandem.translate.translator import Translation
+from tandem.web.clients import client_of
 from tandem.web.guard import Guard
 from tandem.web.names import Names
 from tandem.web.refusal import Refusal, refusal_handlers
@@ -178,7 +179,7 @@ class Service:
         return JSONResponse(self._openapi)
 
     async def _fields(self, request: Request) -> dict[str, Any]:
-        client = request.client.host if request.client else ""
+        client = client_of(request.scope)
         has_key = self._keys.check_header(request.headers.get("authorization"), client)
         fields, is_form = await self._body.read(request)
         if is_form and str(fields.get("alternatives", "")).isdecimal():

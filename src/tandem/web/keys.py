@@ -74,7 +74,7 @@ class Keys:
         if wait := self._patience.wait_s(client):
             # Right ones too: an answer that tells them from wrong ones would let guessing go on.
             seconds = ceil(wait)
-            sentence = f"Too many wrong {self._name}s came from this address: try again in {seconds} s."
+            sentence = f"Too many wrong {self._name}s came from here: try again in {seconds} s."
             return Refusal(429, sentence, headers={"Retry-After": str(seconds)})
         if self.fits(text):
             return None

@@ -3,6 +3,7 @@
 import re
 import socket
 from collections.abc import Collection, Iterable
+from functools import cache
 from ipaddress import ip_address
 
 from starlette.datastructures import Headers
@@ -20,7 +21,10 @@ _ONLY_HERE = (
     "This server answers to localhost only: bind it with --host to reach it by another name, "
     "or tell it the name of the proxy before it with --allow-host."
 )
-_UNKNOWN_NAME = "A page calls this server by a name that it does not know: start it with --allow-host NAME."
+_UNKNOWN_NAME = (
+    "This server does not know the name that it is called by: call it by its address, "
+    "or start it with --allow-host NAME."
+)
 _FOREIGN = "Pages of other sites may not ask this server; behind a proxy, start it with --allow-host NAME."
 
 
@@ -31,20 +35,20 @@ class Names:
         self,
         *,
         is_local: bool,
-        is_locked: bool = False,
         allowed: Iterable[str] = (),
         origins: Collection[str] = (),
     ) -> None:
-        """`is_local`: bound to loopback; `is_locked`: who has neither token nor key gets nothing.
+        """`is_local`: bound to loopback.
 
         `allowed` are names under which a proxy gives it out; pages of `origins` may ask it although they are others'.
         """
-        self._is_local, self._is_locked = is_local, is_locked
+        self._is_local = is_local
         self._places = {_place(each) for each in allowed}
         self._allowed = {_name(each) for each in self._places}
         self._origins = frozenset(origins)
         own = socket.gethostname().lower()
-        self._own = {own, f"{own.partition('.')[0]}.local"}
+        self._host = own.partition(".")[0]
+        self._own = {own, f"{self._host}.local"}
 
     def refusal(self, method: str, headers: Headers) -> Refusal | None:
         """Why a request is refused, if it is."""
@@ -53,7 +57,7 @@ class Names:
             return Refusal(403, _ONLY_HERE)
         if not self._is_own_page(method, host, headers):
             return Refusal(403, _FOREIGN)
-        if not self._is_local and not self._is_locked and self._is_led_here(host, headers):
+        if not self._is_local and self._is_led_here(_name(host), headers):
             return Refusal(403, _UNKNOWN_NAME)
         return None
 
@@ -73,21 +77,28 @@ class Names:
             return _place(place) in {_place(host), *self._places} and bool(place)
         return site is None or _is_link(method, headers)
 
-    def _is_led_here(self, host: str, headers: Headers) -> bool:
-        """Whether a page came by a name that anyone may have led here, which makes the page the server's own."""
-        is_page = "origin" in headers or "sec-fetch-site" in headers
-        name = _name(host)
-        is_ours = (
-            "." not in name or _is_address(name) or _is_loopback(name) or name in self._own | self._allowed
-        )
-        may = not self._origins.isdisjoint({headers.get("origin", ""), "*"})
-        return is_page and not is_ours and not may
+    def _is_led_here(self, name: str, headers: Headers) -> bool:
+        """Whether it is a name that anyone may have led here, which makes that one's pages the server's own.
+
+        A browser marks what such a page reads in no way.
+        """
+        if "." not in name or _is_address(name) or _is_loopback(name) or name in self._own | self._allowed:
+            return False
+        if not self._origins.isdisjoint({headers.get("origin", ""), "*"}):
+            return False
+        # The system is asked only where it may say yes: that can take a while.
+        return name.partition(".")[0] != self._host or name != _full_name()
 
 
 def _is_link(method: str, headers: Headers) -> bool:
     """Whether somebody follows a link of another site, which gives that site nothing of the answer."""
     opens = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
     return method in {"GET", "HEAD"} and opens
+
+
+@cache
+def _full_name() -> str:
+    return socket.getfqdn().lower()
 
 
 def _place(host: str) -> str:

@@ -6,12 +6,13 @@ import select
 import socket
 import ssl
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict
 
 import pytest
 
 from tandem.errors import TandemError
+from tandem.launch import mesh
 from tandem.launch.identity import Identity
 from tandem.launch.mesh import Mesh, Peer
 from tandem.launch.streams import HEADER_BYTES
@@ -27,6 +28,12 @@ MOST_UNREAD_BYTES = 128 << 20
 
 @pytest.fixture
 def ends() -> Iterator[tuple[Mesh, Mesh]]:
+    with two_ends() as ends:
+        yield ends
+
+
+@contextmanager
+def two_ends() -> Iterator[tuple[Mesh, Mesh]]:
     with ExitStack() as stack:
         first, second = (
             stack.enter_context(closing(Mesh(name=name, address="127.0.0.1"))) for name in ("a", "b")
@@ -109,6 +116,22 @@ def test_one_that_does_not_read_holds_the_sender_back_and_gets_every_byte_in_the
         left -= len(part)
 
 
+def test_another_user_of_the_host_reaches_no_rank_elsewhere_and_costs_no_thread(
+    ends: tuple[Mesh, Mesh], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server((rank_address(NETWORKS[1], 1), 0)) as rank:
+        port = rank.getsockname()[1]
+        assert ask(ends[1], do="announce", rank=1, port=port) == {}
+        monkeypatch.setattr(mesh, "is_own_connection", lambda *_: False)
+        monkeypatch.setattr(ends[0], "_take_safely", lambda *_: pytest.fail("a thread for a stranger"))
+        for _ in range(20):
+            with socket.create_connection((rank_address(NETWORKS[0], 1), port), 30) as stranger:
+                assert stranger.recv(1) == b""
+        rank.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            rank.accept()
+
+
 def test_ranks_of_all_hosts_have_one_store(ends: tuple[Mesh, Mesh]) -> None:
     stores = [RankStore(end.socket_path, timeout_s=30) for end in ends]
     stores[1].set("key", b"value")
@@ -151,6 +174,20 @@ def test_who_has_no_key_of_this_start_gets_no_answer(
         secure.sendall(json.dumps(header).encode().ljust(HEADER_BYTES))
         answer = secure.recv(1)
     assert answer == b""
+
+
+@pytest.mark.parametrize("is_on_a_host", [False, True])
+def test_silent_strangers_keep_no_host_out(is_on_a_host: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mesh, "_MOST_HANDSHAKES", 8)
+    monkeypatch.setattr(mesh, "_MOST_STRANGERS", 8)
+    monkeypatch.setattr(mesh, "HANDSHAKE_S", 600.0)
+    with ExitStack() as stack:
+        first, second = stack.enter_context(two_ends())
+        source = ("127.0.0.1" if is_on_a_host else "127.0.0.9", 0)
+        for _ in range(50):
+            place = ("127.0.0.1", second.port)
+            stack.enter_context(socket.create_connection(place, 30, source_address=source))
+        assert ask(first, do="announce", rank=0, port=4242) == {}
 
 
 def test_the_port_of_another_program_is_refused_with_the_cure() -> None:

@@ -8,10 +8,12 @@ from contextlib import contextmanager
 import pytest
 from tests.strangers import NOBODY
 
+from tandem.parallel import loopback
 from tandem.parallel.loopback import (
     LoopbackListener,
     find_listener,
     is_own_connection,
+    listening_ports,
     random_address,
     rank_address,
 )
@@ -66,6 +68,20 @@ def test_a_listener_that_a_library_opened_is_found_with_its_port(
 ) -> None:
     assert listener.port == server.getsockname()[1]
     assert find_listener(server.getsockname()[0], besides=[listener.port]) is None
+
+
+def test_a_listener_is_found_without_the_table_of_the_system_which_takes_long_to_read(
+    server: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read() -> Iterator[object]:
+        raise AssertionError("strangers come in meanwhile")
+
+    monkeypatch.setattr(loopback, "_sockets", read)
+    address, port = server.getsockname()
+    assert listening_ports(address) == {port}
+    found = find_listener(address)
+    assert found is not None
+    found.close()
 
 
 def test_own_connections_are_no_strangers(server: socket.socket, listener: LoopbackListener) -> None:

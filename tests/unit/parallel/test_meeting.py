@@ -1,10 +1,16 @@
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+from itertools import count
 
 import pytest
 
 from tandem.errors import TandemError
-from tandem.parallel.meeting import _choose_interface, _listen
+from tandem.parallel import meeting
+from tandem.parallel.loopback import LoopbackListener, find_listener
+from tandem.parallel.meeting import _choose_interface, _GuardedGloo, _listen
 
 INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
 
@@ -51,3 +57,43 @@ def test_a_taken_port_is_named_with_the_cure() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(TandemError, match=f"port {port}: .*; give another MASTER_PORT"):
             _listen("127.0.0.1", port, is_one_host=True)
+
+
+@pytest.fixture
+def strangers() -> Iterator[ExitStack]:
+    with ExitStack() as strangers:
+        yield strangers
+
+
+def visit_first(strangers: ExitStack, monkeypatch: pytest.MonkeyPatch, *, times: int) -> None:
+    """Let somebody connect to so many listeners before their filter is there."""
+    opened = count()
+
+    def find(address: str, *, besides: set[int]) -> LoopbackListener | None:
+        listener = find_listener(address, besides=besides)
+        if listener is not None and next(opened) < times:
+            strangers.enter_context(socket.create_connection((address, listener.port)))
+        return listener
+
+    monkeypatch.setattr(meeting, "find_listener", find)
+
+
+def test_a_listener_to_which_somebody_came_before_its_filter_is_given_up_for_another(
+    strangers: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visit_first(strangers, monkeypatch, times=20)
+    device, listener = _GuardedGloo(None, timedelta(seconds=30))._listen(0, is_filtered=True)
+    with listener:
+        assert device is not None
+        assert not listener.has_visitors()
+
+
+def test_who_comes_to_every_listener_is_named_in_the_end(
+    strangers: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visit_first(strangers, monkeypatch, times=5)
+    monkeypatch.setattr(meeting, "_LISTENERS", 5)
+    with pytest.raises(
+        TandemError, match="Another user of this host connects to whatever Tandem opens, 5 times"
+    ):
+        _GuardedGloo(None, timedelta(seconds=30))._listen(0, is_filtered=True)

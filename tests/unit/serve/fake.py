@@ -109,7 +109,7 @@ def running(
     limits = limits or Limits()
     known = ApiKeys(keys, patience=patience)
     service = Service(Catalogue(models, guess=guess), limits=limits, keys=known, say=said.append)
-    names = Names(is_local=is_local, is_locked=bool(keys), origins=origins)
+    names = Names(is_local=is_local, origins=origins)
     app = build_app(service, names=names, origins=origins, say=said.append)
     server = Drain(app, service, deadline_s=limits.deadline_s, is_behind_proxy=is_behind_proxy)
     started = threading.Event()

@@ -1,12 +1,16 @@
 """What both servers refuse before anything else, and the headers of all that they answer."""
 
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
 import pytest
+from tests.strangers import NOBODY
 from tests.unit.observe.dashboard.serving import Run
 from tests.unit.observe.dashboard.serving import serving as dashboard
 from tests.unit.serve.fake import Fake, running, served
@@ -110,7 +114,18 @@ def test_files_of_the_page_are_sent_once(client: httpx.Client) -> None:
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_a_token_is_guessed_slowly_and_only_by_who_guesses(tmp_path: Path) -> None:
+GUESS = """
+import os, socket, sys
+os.setuid(int(sys.argv[2]))
+for number in range(7):
+    connection = socket.socket()
+    connection.connect(("127.0.0.1", int(sys.argv[1])))
+    connection.sendall(b"GET /api/runs?token=guess HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n")
+    print(connection.makefile("rb").readline().split()[1].decode())
+"""
+
+
+def test_a_token_is_guessed_slowly_also_from_other_addresses_of_the_host(tmp_path: Path) -> None:
     with dashboard([tmp_path], token="a-token-of-enough-length", is_local=False) as server:
         told = [server.client.get("/api/runs", params={"token": f"guess {number}"}) for number in range(7)]
         assert [each.status_code for each in told] == [403] * 6 + [429]
@@ -118,7 +133,17 @@ def test_a_token_is_guessed_slowly_and_only_by_who_guesses(tmp_path: Path) -> No
         other = httpx.HTTPTransport(local_address="127.0.0.2")
         with httpx.Client(base_url=server.client.base_url, transport=other, timeout=DEADLINE_S) as client:
             headers = {"Authorization": "Bearer a-token-of-enough-length"}
-            assert client.get("/api/runs", headers=headers).status_code == 200
+            assert client.get("/api/runs", headers=headers).status_code == 429
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_of_the_host_who_guesses_keeps_nobody_else_out(tmp_path: Path) -> None:
+    with dashboard([tmp_path], token="a-token-of-enough-length", is_local=True) as server:
+        words = [sys.executable, "-I", "-c", GUESS, str(server.client.base_url.port), str(NOBODY)]
+        done = subprocess.run(words, capture_output=True, text=True, check=True, cwd="/")
+        assert done.stdout.split() == ["403"] * 6 + ["429"]
+        headers = {"Authorization": "Bearer a-token-of-enough-length"}
+        assert server.client.get("/api/runs", headers=headers).status_code == 200
 
 
 def test_a_key_is_guessed_slowly_in_the_header_and_in_the_body() -> None:

@@ -112,8 +112,29 @@ def test_beyond_this_machine_a_page_by_a_name_that_anyone_may_lead_here_is_refus
     answer = outward.client.post("/translate", json=TEXT, headers=rebound)
     assert answer.status_code == 403
     assert "--allow-host" in answer.json()["error"]
-    # No page: a program that calls it by its name.
-    assert asked(outward, {"Host": "translate.example.org"}) == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/models", "/metrics", "/languages", "/openapi.json"])
+def test_what_a_browser_reads_by_such_a_name_without_a_mark_is_refused(outward: Running, path: str) -> None:
+    assert outward.client.get(path, headers={"Host": "evil.example:8000"}).status_code == 403
+    assert outward.client.get(path, headers={"Host": "10.0.0.1:8000"}).status_code == 200
+
+
+def test_keys_open_no_path_to_a_name_that_anyone_may_lead_here() -> None:
+    with running(served(Fake()), is_local=False, keys=["a-right-key"]) as server:
+        assert server.client.get("/models", headers={"Host": "evil.example"}).status_code == 403
+        assert server.client.get("/models", headers={"Host": "[2001:db8::1]:80"}).status_code == 200
+
+
+def test_this_machine_has_its_full_name_too_and_nobody_else_a_name_like_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tandem.web.names.socket.gethostname", lambda: "Node7")
+    monkeypatch.setattr("tandem.web.names._full_name", lambda: "node7.cluster.example")
+    names = Names(is_local=False)
+    hosts = ["node7", "node7.local", "node7.cluster.example:80", "node7.evil.example", "cluster.example"]
+    refused = [host for host in hosts if names.refusal("GET", Headers({"host": host}))]
+    assert refused == ["node7.evil.example", "cluster.example"]
 
 
 @pytest.mark.parametrize(
@@ -132,8 +153,6 @@ def test_behind_a_proxy_its_name_is_as_good_as_localhost(
     headers: dict[str, str], *, is_let_in: bool, is_local: bool
 ) -> None:
     names = Names(is_local=is_local, allowed=["translate.example"])
-    if not is_local and "origin" not in headers:
-        is_let_in = True
     assert (names.refusal("POST", Headers(headers)) is None) is is_let_in
 
 

@@ -40,7 +40,8 @@ def test_without_the_token_nothing_is_told(closed: Served, path: str) -> None:
     for wrong in ("", "x", TOKEN[:-1], TOKEN + "x", "ä"):
         assert closed.client.get(path, params={"token": wrong}).status_code == 403
     assert closed.error(path, headers=bearer("wrong"))[0] == 403
-    assert closed.error(path, headers={"Cookie": f"{Token(TOKEN).cookie}=wrong"})[0] == 403
+    assert closed.error(path, headers={"Cookie": f"{Token(TOKEN).cookie}=mark.wrong"})[0] == 403
+    assert closed.error(path, headers={"Cookie": f"{Token(TOKEN).cookie}=wrong"})[0] == 401
 
 
 def test_whoever_watches_over_the_server_needs_no_token(closed: Served) -> None:
@@ -159,3 +160,37 @@ def test_a_token_that_is_made_is_long_and_new_each_time() -> None:
     made = {read_token(None) for _ in range(10)}
     assert len(made) == 10
     assert min(map(len, made)) >= 32
+
+
+LINK = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+
+
+def test_who_has_been_let_in_stays_while_others_guess(tmp_path: Path) -> None:
+    with serving([tmp_path], token=TOKEN, is_local=False, patience=Patience(forgiven=0)) as server:
+        address = server.client.base_url
+        with httpx.Client(base_url=address) as browser, httpx.Client(base_url=address) as other:
+            assert browser.get("/", params={"token": TOKEN}, follow_redirects=True).status_code == 200
+            told = [other.get("/", params={"token": f"guess {number}"}).status_code for number in range(3)]
+            assert told == [403, 429, 429]
+            assert browser.get("/").status_code == 200
+            assert browser.get(f"/compare?token={TOKEN}&runs=a").headers["location"] == "/compare?runs=a"
+            # What opens is no word that could be guessed by way of a cookie: that of the token is a guess like others.
+            guess = {"Cookie": f"{Token(TOKEN).cookie}=.{TOKEN}"}
+            assert other.get("/", headers=guess).status_code == 429
+
+
+def test_a_cookie_outlives_the_server_that_gave_it(tmp_path: Path) -> None:
+    with serving([tmp_path], token=TOKEN, is_local=False) as server:
+        cookie = server.client.get("/", params={"token": TOKEN}).headers["set-cookie"].partition(";")[0]
+    with serving([tmp_path], token=TOKEN, is_local=False) as server:
+        assert server.client.get("/api/runs", headers={"Cookie": cookie}).status_code == 200
+
+
+def test_a_token_to_which_another_site_leads_is_neither_looked_at_nor_counted(tmp_path: Path) -> None:
+    with serving([tmp_path], token=TOKEN, is_local=False, patience=Patience(forgiven=0)) as server:
+        for token in ["wrong"] * 10 + [TOKEN]:
+            answer = server.client.get("/", params={"token": token}, headers={**BROWSER, **LINK})
+            assert answer.status_code == 401
+            assert "Another site" in answer.text
+        own = {**BROWSER, **LINK, "Sec-Fetch-Site": "none"}
+        assert server.client.get("/", params={"token": TOKEN}, headers=own).status_code == 303

@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 __all__ = [
     "OPEN",
+    "SILENT",
     "Clock",
     "Disk",
     "Gpu",
@@ -19,9 +20,13 @@ __all__ = [
     "SumFacts",
 ]
 
-Outcome = Literal["open", "refused", "timed out", "no route", "taken"]
-"""Of an attempt to connect; `taken` means that another program has the port, and nothing was tried."""
+Outcome = Literal["open", "no answer", "refused", "timed out", "no route", "taken"]
+"""Of an attempt to connect.
+
+`no answer`: somebody listens, but says nothing; `taken`: another program has the port, and nothing was tried.
+"""
 OPEN: Outcome = "open"
+SILENT: Outcome = "no answer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +144,17 @@ class LinkFacts:
     @property
     def is_open(self) -> bool:
         """Whether the hosts could connect this way: each listens at one port."""
-        return self.outcome == OPEN
+        return self.outcome in {OPEN, SILENT}
+
+    @property
+    def answers(self) -> bool:
+        """Whether there is a port over which it can be measured."""
+        return OPEN in {self.fresh_port, self.meeting_port}
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether they could, and nothing was heard: as where strangers keep the other host busy."""
+        return self.outcome == SILENT
 
     @property
     def outcome(self) -> Outcome:

@@ -79,7 +79,7 @@ _meshes: list[Mesh] = []
 
 
 def _listen(message: Message) -> list[int | None]:
-    listener = Listener(message["token"], address=message["address"])
+    listener = Listener(message["token"], address=message["address"], hosts=message["hosts"])
     _listeners.append(listener)
     return [listener.open(port) for port in message["ports"]]
 

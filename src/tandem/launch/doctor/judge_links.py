@@ -29,6 +29,7 @@ _WHY = {
     "timed out": "nothing comes back, so a firewall drops it",
     "refused": "it is turned away, though somebody listens: a firewall rejects it, or the address is another machine's",
     "no route": "there is no way to it",
+    "no answer": "somebody listens there and says nothing",
 }
 
 
@@ -37,6 +38,7 @@ def judge_links(examination: Examination) -> Iterator[Line]:
     links = examination.links
     yield from _judge_taken(links, examination.port)
     yield from _judge_connections(links, examination.port)
+    yield from _judge_silence(links)
     measured = [link for link in links if link.bytes_per_s > 0 or link.latency_s > 0]
     lossy = _lossy(measured)
     # Not the usual one: where one host of three is slow, most links are.
@@ -130,6 +132,13 @@ def _judge_connections(links: Sequence[LinkFacts], port: int) -> Iterator[Line]:
         value = f"{'from' if where.endswith('→') else 'to'} {to}: {worst.outcome}"
         cure = _open_port(where, worst.outcome, port)
         yield Line(host=name, what="ports", value=value, verdict="broken", cure=cure)
+
+
+def _judge_silence(links: Sequence[LinkFacts]) -> Iterator[Line]:
+    """No reason to end a run: who comes to the port is kept waiting, but he gets there."""
+    for name in dict.fromkeys(link.receiver for link in links if link.is_silent):
+        cure = f"{name} can be reached, but did not answer in time: see who else connects to it, and how busy it is."
+        yield Line(host=name, what="ports", value="connects, but no answer", verdict="poor", cure=cure)
 
 
 def _open_port(where: str, outcome: Outcome, port: int) -> str:

@@ -46,7 +46,7 @@ def examine_links(
         for pair in pairs:
             link = links.get(pair)
             is_lost = any(places[name][0].lost for name in pair)
-            if link is not None and link.is_open and not is_lost:
+            if link is not None and link.is_open and link.answers and not is_lost:
                 links[pair] = _measure(link, places, ports, token, brief=brief)
             bar.advance(1)
     return tuple(links.values())
@@ -55,8 +55,9 @@ def examine_links(
 def _listen(places: Mapping[str, Place], port: int, token: str) -> dict[str, list[int | None]]:
     """By host: a free port, and the meeting port if there is one, unless it is taken; somebody listens there now."""
     ports = [0, port] if port else [0]
+    hosts = [address for _, address in places.values()]
     asked = {
-        name: at.ask("listen", ports=ports, token=token, address=address)
+        name: at.ask("listen", ports=ports, token=token, address=address, hosts=hosts)
         for name, (at, address) in places.items()
     }
     return _answers(places, asked, limit_s=_LISTEN_S)

@@ -13,14 +13,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-from tandem.launch.doctor.facts import Outcome
-from tandem.launch.doctor.listener import TICKET_BYTES
+from tandem.launch.doctor.facts import OPEN, SILENT, Outcome
+from tandem.launch.doctor.listener import prove, read_line
 
 __all__ = ["measure", "try_port"]
 
 _CONNECT_S = 3.0
 _TRIES = 3
 """At once: a lossy link may lose the first packet of one, and its repetition."""
+_BEST: tuple[Outcome, ...] = (OPEN, SILENT)
+"""Of several tries, what counts before anything else."""
 _LONGEST_S = 10.0
 _ECHOES, _ECHO_S = 100, 0.3
 _LONGEST_PAYLOAD, _SHORTEST_PAYLOAD = 1200, 64
@@ -35,7 +37,7 @@ def try_port(address: str, port: int, token: str) -> Outcome:
     """Whether the other side's listener answers at this port, and if not, why."""
     with ThreadPoolExecutor(_TRIES) as pool:
         outcomes = list(pool.map(lambda _: _try_once(address, port, token), range(_TRIES)))
-    return next((each for each in outcomes if each == "open"), outcomes[0])
+    return next((each for best in _BEST for each in outcomes if each == best), outcomes[0])
 
 
 def measure(address: str, port: int, token: str, *, seconds: float, datagrams: int) -> Mapping[str, float]:
@@ -60,43 +62,46 @@ def _twice(measured: Callable[[], float]) -> float:
 
 def _try_once(address: str, port: int, token: str) -> Outcome:
     try:
-        with _connected(address, port, token, {"do": "hello"}, limit_s=_CONNECT_S):
-            return "open"
+        connection = socket.create_connection((address, port), timeout=_CONNECT_S)
     except TimeoutError:
         return "timed out"
     except ConnectionError:
         return "refused"
-    except (OSError, ValueError) as error:
+    except OSError as error:
         routes = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EACCES, errno.EPERM}
-        return "no route" if isinstance(error, OSError) and error.errno in routes else "refused"
+        return "no route" if error.errno in routes else "refused"
+    # Whatever comes of it, somebody listens.
+    with connection, suppress(OSError, ValueError, KeyError, TypeError):
+        _ask(connection, token, {"do": "hello"}, limit_s=_CONNECT_S)
+        read_line(connection, limit_s=_CONNECT_S)
+        return OPEN
+    return SILENT
 
 
-def _connected(
-    address: str, port: int, token: str, words: Mapping[str, Any], *, limit_s: float = _LONGEST_S
-) -> socket.socket:
+def _connected(address: str, port: int, token: str, words: Mapping[str, Any]) -> socket.socket:
     """A connection whose request was answered."""
-    connection = socket.create_connection((address, port), timeout=limit_s)
+    connection = socket.create_connection((address, port), timeout=_LONGEST_S)
     try:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.sendall(json.dumps({**words, "token": token}).encode() + b"\n")
+        _ask(connection, token, words)
         if words["do"] != "count":
             _read(connection)
+        connection.settimeout(_LONGEST_S)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
+def _ask(
+    connection: socket.socket, token: str, words: Mapping[str, Any], *, limit_s: float = _LONGEST_S
+) -> None:
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    nonce = str(read_line(connection, limit_s=limit_s)["nonce"])
+    connection.sendall(json.dumps({**words, "proof": prove(token, nonce, words)}).encode() + b"\n")
+
+
 def _read(connection: socket.socket) -> dict[str, Any]:
-    """The next line, byte by byte, since nothing behind it may be taken."""
-    line = b""
-    while not line.endswith(b"\n"):
-        byte = connection.recv(1)
-        if not byte:
-            raise ConnectionAbortedError(errno.ECONNABORTED, "The other side closed the connection")
-        line += byte
-    held: dict[str, Any] = json.loads(line)
-    return held
+    return read_line(connection, limit_s=_LONGEST_S)
 
 
 def _latency(address: str, port: int, token: str) -> float:
@@ -123,8 +128,6 @@ def _bandwidth(address: str, port: int, token: str, seconds: float) -> float:
                 break
             if ready[1]:
                 connection.send(block)
-        connection.setblocking(True)
-        connection.settimeout(_LONGEST_S)
         taken = _read(connection)
         # What is still in our buffer shall not be sent: the next measurement waits for a quiet link.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -137,8 +140,9 @@ def _loss(address: str, port: int, token: str, *, bytes_per_s: float, datagrams:
     lasting_s = min(max(datagrams * _LONGEST_PAYLOAD / pace, _SHORTEST_SPRAY_S), _LONGEST_SPRAY_S)
     size = int(min(max(pace * lasting_s / datagrams, _SHORTEST_PAYLOAD), _LONGEST_PAYLOAD))
     with _connected(address, port, token, {"do": "count"}) as connection:
-        to = (address, _read(connection)["port"])
-        payload = token[:TICKET_BYTES].encode().ljust(size, b"x")
+        answer = _read(connection)
+        to = (address, answer["port"])
+        payload = answer["ticket"].encode().ljust(size, b"x")
         with socket.socket(connection.family, socket.SOCK_DGRAM) as end:
             # Connected, it takes datagrams from nobody else.
             end.connect(to)

@@ -41,7 +41,7 @@ class LinkMeasured(Event):
     sender: str
     receiver: str
     connection: str
-    """`open`, `refused`, `timed out`, `no route`, or `taken` by another program."""
+    """`open`, `no answer` (somebody listens), `refused`, `timed out`, `no route`, or `taken` by another program."""
     latency_s: float
     """There and back, the median; this and what follows is nan where it was not measured."""
     bytes_per_s: float

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from tests.unit.launch.doctor.findings import examination, host, link, mesh
@@ -22,6 +23,18 @@ def test_healthy_links_are_fine_and_each_direction_has_its_figures() -> None:
     lines = list(judge_links(examination(links=list(mesh().values()))))
     assert bad(lines) == []
     assert [line.value for line in lines if line.what == "link"] == ["800 Mb/s, 100 µs there and back"] * 6
+
+
+@pytest.mark.parametrize("meeting", [True, False])
+def test_a_port_where_somebody_listens_and_does_not_answer_ends_no_run(meeting: bool) -> None:
+    silent = partial(replace, latency_s=NAN, bytes_per_s=NAN, loss=NAN, meeting_port="no answer")
+    links = [
+        silent(each, fresh_port="open" if meeting else "no answer") if pair[1] == "b" else each
+        for pair, each in mesh().items()
+    ]
+    assert all(each.is_open for each in links)
+    lines = list(judge_links(replace(examination(links=links), port=7777)))
+    assert bad(lines) == [("b", "ports", "poor")]
 
 
 @pytest.mark.parametrize(("loss", "verdict"), [(0.0009, None), (0.002, "poor"), (0.03, "broken")])

@@ -134,7 +134,7 @@ def serving(
     dashboard = Dashboard(Roster(places), pace=pace)
     app = build_app(
         dashboard,
-        names=Names(is_local=is_local, is_locked=bool(token)),
+        names=Names(is_local=is_local),
         token=Token(token, patience=patience) if token else None,
     )
     # A stream that has not noticed yet that its page has gone is not waited for, as in the real server.
