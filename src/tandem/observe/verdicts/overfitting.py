@@ -45,6 +45,8 @@ SLIGHT, MATERIAL = 0.003, 0.01
 """Shares of the lowest loss from which a rise is one, and from which it matters."""
 ALONE = 0.2
 """Chance that a single evaluation lies off by something other than noise."""
+OUTSIDE = 3.0
+"""Standard deviations by which noise hardly ever bends a curve."""
 HIDDEN = 0.2
 """Chance of a rise that matters, if the curve has turned where that shows least, up to which no rise is hidden."""
 BETTER = 0.3
@@ -106,6 +108,18 @@ class _Seen:
             return Estimate(value=self.rise.value, low=self.rise.low, high=self.rise.high)
         low, middle, high = (float(each) for each in np.quantile(self.turned.spread, (0.025, 0.5, 0.975)))
         return Estimate(value=middle, low=low, high=high)
+
+    @property
+    def by_last(self) -> float:
+        """Chance of no rise that matters by the last evaluation alone; 1 where it goes on as the others did."""
+        recent = recent_part(self.valid).value
+        noise = max(noise_of(recent), least_noise(self.valid))
+        risen = float(self.valid.value[-1] - self.valid.value[:-1].min())
+        if risen <= 0 or np.diff(self.valid.value[-3:], 2)[0] <= OUTSIDE * sqrt(6) * noise:
+            return 1.0
+        half = 1.96 * sqrt(2) * noise
+        estimate = Estimate(value=risen, low=risen - half, high=risen + half)
+        return max(ALONE, 1 - chance_above(estimate, MATERIAL * self.lowest))
 
     @property
     def is_material(self) -> bool:
@@ -276,7 +290,13 @@ def _of_not_risen(seen: _Seen) -> Draft:
         text += f"; it is {decimal(abs(gap))} {'above' if gap >= 0 else 'below'} that on training pairs measured alike"
         if slope_of(seen.gap.step, seen.gap.value).low > 0:
             text += ", and that gap grows: the model learns training pairs by heart too, without harm so far"
-    chance = float(np.mean(seen.turned.spread < MATERIAL * seen.lowest))
+    if seen.by_last < 1 / 2:
+        return Draft(
+            answer="Cannot tell: the last evaluation has the loss on the valid text above its lowest point, by more "
+            "than its noise, and one evaluation does not say whether it has turned.",
+            advice="Wait for another evaluation.",
+        )
+    chance = min(seen.by_last, float(np.mean(seen.turned.spread < MATERIAL * seen.lowest)))
     lacks = () if len(seen.gap) else (PROBE,)
     if seen.turned.chance_hidden(MATERIAL * seen.lowest) > HIDDEN:
         lacks = (*lacks, LATE)

@@ -24,6 +24,14 @@ def test_a_loss_at_its_lowest_point_says_no() -> None:
     assert finding.missing == ()
 
 
+@pytest.mark.parametrize(("risen", "verdict"), [(-0.02, "no"), (0.002, "no"), (0.06, "cannot tell")])
+def test_a_last_evaluation_that_leaves_the_curve_upwards_is_no_low_point(risen: float, verdict: str) -> None:
+    valid, probe = FALLING + noise(0.004), FALLING - 0.1 + noise(0.004, 2)
+    valid[-1] = valid[:-1].min() + risen
+    finding = judge(build_series(evaluations=build_evaluations(STEPS, valid.tolist(), probe=probe.tolist())))
+    assert finding.verdict == verdict
+
+
 def test_a_loss_that_rises_while_training_pairs_get_better_says_yes_since_when() -> None:
     valid, probe = RISING + noise(0.004), FALLING - SHARE + noise(0.004, 2)
     bleu = 25 - 4 * np.maximum(0, SHARE - 0.4) + noise(0.1, 3)
