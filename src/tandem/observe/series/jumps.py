@@ -48,7 +48,7 @@ def find_jumps(part: Part, *, known_ns: Sequence[int] = ()) -> tuple[Jump, ...]:
         else:
             is_one = not isinstance(event, HostDescribed) and after.sequence > before.sequence
         if is_one and passed_s > 0 and abs(size_ns) > LEAST_NS + SLEWED * 1e9 * passed_s:
-            row = _row_of(part, part.rare_at[rare - 1][0], part.rare_at[rare][0], size_ns=size_ns)
+            row = _row_of(part, rare, size_ns=size_ns)
             found.append(Jump(process=process, rare=rare, row=row, size_ns=size_ns))
     return tuple(found) if len(found) <= MOST else ()
 
@@ -78,15 +78,21 @@ def _beyond_ns(part: Part, first: int, second: int) -> int:
     return part.rare_at[second][1] - part.rare_at[first][1] - round(1e9 * passed_s)
 
 
-def _row_of(part: Part, first: int, stop: int, *, size_ns: int) -> int:
-    """The step between two records whose time differs from its duration by as much; else the one after them."""
-    begin = max(first, 1)
-    if begin >= stop:
+def _row_of(part: Part, rare: int, *, size_ns: int) -> int:
+    """The first step, between a rare record and the one before, that was written after the clock was set."""
+    (first, begun_ns), (stop, ended_ns) = part.rare_at[rare - 1], part.rare_at[rare]
+    if first >= stop:
         return stop
-    time_ns = part.steps["time_ns"][begin - 1 : stop]
-    beyond = np.diff(time_ns) - 1e9 * part.steps["duration_s"][begin:stop]
-    off = np.abs(np.nan_to_num(beyond, nan=np.inf) - size_ns)
-    return begin + int(off.argmin()) if off.min() < abs(size_ns) / 2 else stop
+    time_ns, duration_ns = part.steps["time_ns"][first:stop], 1e9 * part.steps["duration_s"][first:stop]
+    off = np.abs(np.nan_to_num(np.diff(time_ns) - duration_ns[1:], nan=np.inf) - size_ns)
+    if len(off) and off.min() < abs(size_ns) / 2:
+        return first + 1 + int(off.argmin())
+    # Before the first step or after the last: where there is more time than there should be, or less than none.
+    before_ns, after_ns = (
+        float(time_ns[0] - begun_ns - np.nan_to_num(duration_ns[0])),
+        float(ended_ns - time_ns[-1]),
+    )
+    return first if (before_ns > after_ns) == (size_ns > 0) else stop
 
 
 def settle_samples(time_ns: Counts, seconds: Iterable[float], jumps: Sequence[int]) -> Counts:

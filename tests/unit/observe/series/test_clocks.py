@@ -141,6 +141,26 @@ def test_a_clock_that_was_set_between_the_head_and_its_ranks_counts_once(tmp_pat
     assert series.set_s == pytest.approx(30.0)
 
 
+@pytest.mark.parametrize("by_s", [300.0, -300.0, -15.0])
+@pytest.mark.parametrize("at_s", [11.2, 31.5])
+def test_a_clock_that_was_set_before_the_first_step_or_after_the_last_counts_once(
+    tmp_path: Path, at_s: float, by_s: float
+) -> None:
+    write_rank(tmp_path, 0, "a")
+    write_rank(tmp_path, 1, "b", clock=set_at(at_s, by_s))
+
+    expect_whole(read_series(tmp_path), end_s=22.0)
+
+
+def test_a_clock_that_was_set_early_on_does_not_make_the_run_longer(tmp_path: Path) -> None:
+    write_rank(tmp_path, 0, "a")
+    write_rank(tmp_path, 1, "b", clock=set_at(14.0, 300.0))
+    path = RunLayout(tmp_path).rank_log(1)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+
+    expect_whole(read_series(tmp_path), end_s=22.0)
+
+
 def test_a_host_whose_clock_was_set_says_when_it_began_and_not_when_it_ended(tmp_path: Path) -> None:
     write_rank(tmp_path, 0, "a")
     write_rank(tmp_path, 1, "b", clock=set_at(20.0, 300.0))
