@@ -138,7 +138,7 @@ def test_whether_a_folder_is_held_can_be_asked_without_touching_it(tmp_path: Pat
     with holding(folder):
         assert is_held(folder)
     assert not is_held(folder)
-    (tmp_path / "run.lock").write_bytes(b"a file that a killed holder left")
+    (tmp_path / "run.lock").write_bytes(b'{"pid": 1}\n')
     assert not is_held(folder)
 
 

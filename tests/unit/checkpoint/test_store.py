@@ -247,8 +247,8 @@ def test_leftovers_of_a_kill_are_cleared_at_the_next_start(build_store: BuildSto
     for name in ("step-00000003.partial", "step-00000001.removed"):
         (folder / name).mkdir()
         (folder / name / "model.safetensors").write_bytes(b"half")
-    (folder / "step-00000003.lock").write_text("{}")
-    (folder / "step-00000004.lock").write_text("{}")
+    (folder / "step-00000003.lock").write_text('{"pid": 1}')
+    (folder / "step-00000004.lock").write_text('{"pid": 1}')
     step_folder(folder, 2).rename(folder / "step-00000002.old")
     build_store()
     assert sorted(path.name for path in folder.iterdir()) == ["step-00000001", "step-00000002"]
