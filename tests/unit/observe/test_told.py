@@ -5,7 +5,8 @@ import pytest
 from tests.unit.observe.verdicts.exchange_story import REFERENCE, exchanged, imported
 from tests.unit.observe.verdicts.series_story import build_steps
 
-from tandem.observe.told import told_link, told_number
+from tandem.observe.facts import fact_number
+from tandem.observe.told import told_link
 
 
 def test_the_reference_run_moves_365_megabytes_a_step() -> None:
@@ -29,8 +30,8 @@ def test_bytes_that_were_told_go_before_arithmetic() -> None:
 
 
 def test_what_was_not_told_is_not_a_number() -> None:
-    assert math.isnan(told_number(imported(gpus="four"), "gpus"))
-    assert math.isnan(told_number(exchanged(), "gpus"))
+    assert math.isnan(fact_number(imported(gpus="four"), "gpus"))
+    assert math.isnan(fact_number(exchanged(), "gpus"))
 
 
 def test_bytes_that_an_importer_reckoned_say_nothing_about_the_precision() -> None:
