@@ -245,11 +245,13 @@ def keep_plain(folder: Path) -> None:
             Path(entry.path).unlink()
 
 
-def remove_tree(folder: Path) -> None:
+def remove_tree(folder: Path, *, ignore_errors: bool = False) -> None:
     """Delete a folder with all that it holds; OSError for what the disk keeps, and for what is too deep to be ours."""
     try:
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=ignore_errors)
     except RecursionError:
+        if ignore_errors:
+            return
         raise UnfitFileError(f"{folder} has folders that lie too deep: remove it yourself.") from None
 
 

@@ -164,3 +164,11 @@ def test_a_lock_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
         pass
     with using(tmp_path / "data"):
         pass
+
+
+def test_a_file_that_is_no_lock_is_neither_emptied_nor_removed(tmp_path: Path) -> None:
+    (tmp_path / "poetry.lock").write_text("# packages\n")
+    (tmp_path / "data").symlink_to(tmp_path / "poetry")
+    with pytest.raises(TandemError, match=r"is no lock of Tandem's"), holding(tmp_path / "data"):
+        pass
+    assert (tmp_path / "poetry.lock").read_text() == "# packages\n"

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -111,7 +110,7 @@ def _delete(folder: Path) -> str:
     try:
         remove_tree(folder)
     except OSError as error:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder, ignore_errors=True)
         return str(error.strerror or error) if os.path.lexists(folder) else ""
     return ""
 

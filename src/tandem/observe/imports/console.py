@@ -17,9 +17,9 @@ from tandem.progress import SILENT, Progress
 
 __all__ = ["MOST_BYTES", "Line", "read_lines"]
 
-MOST_BYTES = 1 << 32
-"""Of text; the log of a week that tells of every step has a hundredth of that."""
-LEAST_BYTES, MOST_RATIO = 1 << 26, 200
+MOST_BYTES = 1 << 30
+"""Of text; the log of a week that tells of every step has a twentieth of that."""
+LEAST_BYTES, MOST_RATIO = 1 << 24, 200
 """A packed log may have so many bytes of text, or so many times its own: the best packers make a twentieth of one."""
 _CHUNK = 1 << 16
 _EMPTY = re.compile(rb"\n[\r\n]+")
