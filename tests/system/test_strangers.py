@@ -221,6 +221,17 @@ def test_a_folder_that_lies_deep_upsets_nobody(runs: Path, place: str) -> None:
         read_all(runs)
 
 
+def test_what_writes_into_a_run_does_write_where_nothing_is_wrong(runs: Path) -> None:
+    run = runs / "strange"
+    strange.make_run(run, logs=LOGS)
+    for write in strange.WRITERS:
+        write(run)
+    places = [name for name in NAMES if "." in name and not name.endswith((".lock", ".partial"))]
+    assert [name for name in places if not (run / name).is_file()] == []
+    assert any((run / "tensorboard").iterdir())
+    assert (run / "checkpoints/step-00000099/manifest.json").is_file()
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", ["file", "folder", "nothing"])
 def test_nothing_is_written_through_a_link_in_a_run(runs: Path, tmp_path: Path, name: str, kind: str) -> None:
