@@ -222,11 +222,15 @@ def walk(folder: Path) -> Iterator[os.DirEntry[str]]:
     """
     waiting = [str(folder)]
     while waiting:
-        with suppress(OSError), os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
-                yield entry
+        inside = _entries(waiting.pop())
+        waiting += [entry.path for entry in inside if entry.is_dir(follow_symlinks=False)]
+        yield from inside
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    with suppress(OSError), os.scandir(folder) as entries:
+        return list(entries)
+    return []
 
 
 def tree_bytes(folder: Path) -> int:
