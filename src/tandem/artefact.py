@@ -1,12 +1,10 @@
 """A folder with a manifest: built beside and renamed, with sizes, checksums, version and fingerprint."""
 
-import errno
 import hashlib
 import json
 import os
 import re
 import secrets
-import shutil
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -15,7 +13,18 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
 from tandem.errors import TandemError
-from tandem.files import open_regular, parse_json, read_bounded
+from tandem.files import (
+    explaining_full_disk,
+    keep_plain,
+    make_folder,
+    open_regular,
+    parse_json,
+    read_bounded,
+    refuse_link,
+    remove_tree,
+    require_filled,
+    walk,
+)
 from tandem.lock import BusyError, beside, locked, read_note
 from tandem.progress import SILENT, Progress
 
@@ -26,7 +35,6 @@ __all__ = [
     "JsonValue",
     "Manifest",
     "building",
-    "explaining_full_disk",
     "fingerprint",
     "is_name",
     "maybe_fresh",
@@ -47,7 +55,6 @@ MANIFEST = "manifest.json"
 """The file that makes a folder an artefact."""
 _SCRATCH = ".tmp"
 _AGAIN = "make the folder again, or copy it again"
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _SHELL = re.compile(rb'\{"sha256": "([0-9a-f]{64})", "tandem": (\{.*\})\}\n', re.DOTALL)
 _OURS = b'{"sha256": "'
 _SEGMENT = r"(?!\.{1,2}(?:/|$))[^/\\\x00-\x1f\x7f]+"
@@ -100,18 +107,8 @@ def fingerprint(value: JsonValue) -> str:
 def sha256_file(path: Path, *, links: bool = False) -> str:
     """SHA-256 of a plain file's bytes, in hex; a name that the user gave may be a link."""
     with open_regular(path, links=links) as file:
+        require_filled(path, file.fileno())
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-@contextmanager
-def explaining_full_disk(path: Path) -> Iterator[None]:
-    """Turn "no space left" inside the block into a TandemError that names `path`."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _FULL:
-            raise
-        raise TandemError(f"Cannot write {path}: {error.strerror}; make room and try again.") from error
 
 
 @contextmanager
@@ -140,10 +137,10 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 def read_manifest(folder: Path, *, kind: str, version: int, sizes: bool = True) -> Manifest:
     """Read the manifest of a finished folder; `sizes` also checks that each file is there and complete."""
-    # Not resolve(), which raises what nobody expects where a link leads to itself.
-    folder = Path(os.path.realpath(folder))
-    if not folder.exists():
+    if not os.path.exists(folder):  # noqa: PTH110 - Path.exists raises where a link leads to itself
         settle(folder)
+    # Not resolve(), for the same reason.
+    folder = Path(os.path.realpath(folder))
     manifest = _read(folder)
     if manifest.kind != kind:
         raise TandemError(f"{folder} holds {manifest.kind}, not {kind}: check the path.")
@@ -210,6 +207,8 @@ def verify(folder: Path, manifest: Manifest, progress: Progress = SILENT) -> Non
 
 def settle(folder: Path) -> None:
     """Finish or undo a replacement that a crash cut short; does nothing while a builder is at work."""
+    if folder.is_symlink():
+        return  # what lies beside that which it leads to may be anybody's
     folder = Path(os.path.realpath(folder))
     if beside(folder, "old").exists():
         with suppress(BusyError), locked(folder):
@@ -218,9 +217,20 @@ def settle(folder: Path) -> None:
 
 @contextmanager
 def building(
-    folder: Path, *, kind: str, version: int, fingerprint: str, progress: Progress = SILENT
+    folder: Path,
+    *,
+    kind: str,
+    version: int,
+    fingerprint: str,
+    progress: Progress = SILENT,
+    links: bool = False,
 ) -> Iterator[Build]:
-    """Build a folder beside its place, and put it there whole when the block ends well."""
+    """Build a folder beside its place, and put it there whole when the block ends well.
+
+    `links` allows the folder to be a link, for names that the user typed.
+    """
+    if not links:
+        refuse_link(folder)
     folder = folder.resolve()
     _refuse_foreign(folder, kind=kind)
     identity: dict[str, JsonValue] = {"kind": kind, "version": version, "fingerprint": fingerprint}
@@ -299,14 +309,11 @@ def _check_size(path: str, entry: FileEntry) -> None:
 def _list_files(folder: Path) -> list[str]:
     """Relative POSIX names of all files, sorted; refuses links and other special files."""
     found = []
-    for where, folders, names in os.walk(folder):
-        for name in (*folders, *names):
-            path = Path(where, name)
-            mode = path.lstat().st_mode
-            if stat.S_ISREG(mode):
-                found.append(path.relative_to(folder).as_posix())
-            elif not stat.S_ISDIR(mode):
-                raise TandemError(f"{path} is not a plain file: put the file itself there, not a link.")
+    for entry in walk(folder):
+        if entry.is_file(follow_symlinks=False):
+            found.append(Path(entry.path).relative_to(folder).as_posix())
+        elif not entry.is_dir(follow_symlinks=False):
+            raise TandemError(f"{entry.path} is not a plain file: put the file itself there, not a link.")
     return sorted(found)
 
 
@@ -329,9 +336,10 @@ def _open_partial(folder: Path, lock: int, identity: Mapping[str, JsonValue]) ->
     partial = beside(folder, "partial")
     if partial.exists() and not _is_of(folder, identity):
         os.truncate(lock, 0)
-        shutil.rmtree(partial)
+        remove_tree(partial)
     os.pwrite(lock, json.dumps({"pid": os.getpid(), **identity}).encode() + b"\n", 0)
-    partial.mkdir(exist_ok=True)
+    make_folder(partial)
+    keep_plain(partial)
     (partial / MANIFEST).unlink(missing_ok=True)
     return partial
 
@@ -355,8 +363,11 @@ def _describe_files(build: Build, progress: Progress) -> dict[str, JsonValue]:
             _sync(path)
             described[name] = {"bytes": entry.bytes, "sha256": entry.sha256}
             bar.advance(1)
-    for where, _, _ in os.walk(build.path):
-        _sync(Path(where))
+    for where in (
+        build.path,
+        *(Path(each.path) for each in walk(build.path) if each.is_dir(follow_symlinks=False)),
+    ):
+        _sync(where)
     return described
 
 
@@ -370,7 +381,7 @@ def _write_manifest(folder: Path, held: Mapping[str, JsonValue]) -> None:
 def _settle(folder: Path) -> None:
     old = beside(folder, "old")
     if old.exists() and folder.exists():
-        shutil.rmtree(old)
+        remove_tree(old)
     elif old.exists():
         old.rename(folder)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tandem.errors import TandemError
-from tandem.files import parse_json, read_bounded, require_plain
+from tandem.files import UnfitFileError, parse_json, read_bounded, require_plain
 
 __all__ = [
     "BusyError",
@@ -27,6 +27,8 @@ __all__ = [
 _PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """A link would have what it points to locked, and written to; a pipe would be waited for."""
 _MOST_BYTES = 1 << 20
+_NOTE = b'{"pid": '
+"""How a note in a lock begins; a lock without one is empty."""
 
 # Locks of this process: a forked worker that outlives a killed builder must not keep the folder locked.
 _held: set[int] = set()
@@ -152,6 +154,7 @@ def _acquire(path: Path, access: int, kind: int) -> int:
         lock = os.open(path, access | os.O_CREAT | _PLAIN, 0o666)
         try:
             require_plain(path, lock)
+            _require_ours(path, lock)
             fcntl.flock(lock, kind | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(lock), path.stat()):
                 return lock
@@ -161,6 +164,13 @@ def _acquire(path: Path, access: int, kind: int) -> int:
             os.close(lock)
             raise
         os.close(lock)
+
+
+def _require_ours(path: Path, lock: int) -> None:
+    """Raise where the file has what no lock has: a link may make a stranger's folder lie beside anybody's files."""
+    head = os.pread(lock, len(_NOTE), 0)
+    if not _NOTE.startswith(head):
+        raise UnfitFileError(f"{path} is no lock of Tandem's: move it away.")
 
 
 @contextmanager

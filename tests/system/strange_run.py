@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from rich.console import Console
 from starlette.testclient import TestClient
@@ -16,12 +17,18 @@ from tests.unit.observe.story import START_NS, Teller, checkpoint, finished, sta
 from tests.unit.observe.watch.host_story import sampling
 from typer.testing import CliRunner
 
+from tandem.artefact import write_atomic
 from tandem.checkpoint.bundle import find_bundle, open_bundle
-from tandem.checkpoint.layout import KIND, VERSION
+from tandem.checkpoint.layout import KIND, VERSION, clear_leftovers, step_folder
 from tandem.checkpoint.listing import list_checkpoints
 from tandem.checkpoint.restore import restore
+from tandem.checkpoint.write import Draft, write_checkpoint
 from tandem.cli.app import app
 from tandem.errors import TandemError
+from tandem.files import make_folder
+from tandem.launch import far
+from tandem.launch.worker import open_output, output_file
+from tandem.lock import holding
 from tandem.observe.compare.comparison import compare_runs
 from tandem.observe.compare.html import comparison_page
 from tandem.observe.compare.terminal import render_comparison
@@ -29,22 +36,39 @@ from tandem.observe.dashboard.app import Dashboard, build_app
 from tandem.observe.dashboard.follower import Follower, Pace
 from tandem.observe.dashboard.roster import Roster
 from tandem.observe.dashboard.standing import Seen, state_note, summary_note
-from tandem.observe.report.files import document_text
+from tandem.observe.report import keep
+from tandem.observe.report.files import document_text, write_files
 from tandem.observe.report.gather import read_report
 from tandem.observe.report.html import report_page
 from tandem.observe.report.markdown import report_markdown
 from tandem.observe.report.terminal import render_report
 from tandem.observe.series.fold import read_series
 from tandem.observe.series.live import LiveSeries
+from tandem.observe.sinks.beside import start_beside
+from tandem.observe.sinks.bookmark import Bookmark, bookmark_path, write_bookmark
 from tandem.observe.sinks.prometheus import metrics_text
+from tandem.observe.sinks.tensorboard import TensorBoardSink
 from tandem.observe.watch.follow import follow_run
 from tandem.observe.watch.opening import open_run
 from tandem.runlog.event import EVENTS, RunFinished, RunImported
 from tandem.runlog.layout import RunLayout
+from tandem.runlog.logfile import LogFile
 from tandem.runlog.record import Record, to_line
+from tandem.train.validate import Validator
 from tandem.web.names import Names
 
-__all__ = ["CARD", "READERS", "leaves", "make_run", "put", "put_checkpoint", "remove", "run_lines", "signed"]
+__all__ = [
+    "CARD",
+    "READERS",
+    "WRITERS",
+    "leaves",
+    "make_run",
+    "put",
+    "put_checkpoint",
+    "remove",
+    "run_lines",
+    "signed",
+]
 
 REPOSITORY = Path(__file__).parents[2]
 CHECKPOINT = REPOSITORY / "tests/golden/checkpoint-v1"
@@ -235,3 +259,75 @@ READERS: dict[str, Callable[[Path], None]] = {
         for reader in (_report, _watch, _state, _series, _checkpoints, _compare, _followed, _model, _resume)
     },
 }
+
+
+def _print(run: Path) -> None:
+    with open_output(output_file(RunLayout(run).log, 0)) as file:
+        file.write(b"printed\n")
+
+
+def _log(run: Path) -> None:
+    file = LogFile(RunLayout(run).rank_log(0))
+    file.open()
+    file.append([b"{}\n"])
+    file.close()
+
+
+def _keep_hypotheses(run: Path) -> None:
+    Validator._keep(cast(Validator, SimpleNamespace(run=run)), 99, ["a"])
+
+
+def _submit(run: Path) -> None:
+    write_atomic(run / "slurm.sh", b"#!/bin/sh\n")
+    write_atomic(run / "recipe.yaml", RECIPE.encode())
+
+
+def _curves(run: Path) -> None:
+    with TensorBoardSink(RunLayout(run).tensorboard) as sink:
+        sink.apply(Teller().step(1))
+
+
+def _forward(run: Path) -> None:
+    path = bookmark_path(run, "mlflow")
+    make_folder(path.parent)
+    with holding(path.with_suffix("")):
+        write_bookmark(path, Bookmark(project="", name="", offline=True))
+
+
+def _note_forwarding(run: Path) -> None:
+    start_beside(run, "mlflow", command=["true"]).finish()
+
+
+def _checkpoint(run: Path) -> None:
+    clear_leftovers(RunLayout(run).checkpoints)
+    draft = Draft(tensors={}, texts={"recipe.yaml": b"mine"}, facts={})
+    write_checkpoint(step_folder(RunLayout(run).checkpoints, 99), draft)
+
+
+def _disk(run: Path) -> None:
+    far._name_disk(RunLayout(run).log)
+
+
+def _report_files(run: Path) -> None:
+    write_files(read_report(run), run)
+    keep._note(run, OSError("full"))
+
+
+WRITERS: list[Callable[[Path], None]] = [
+    _told(writer)
+    for writer in (
+        *(
+            _print,
+            _log,
+            _keep_hypotheses,
+            _submit,
+            _curves,
+            _forward,
+            _note_forwarding,
+            _checkpoint,
+            _report_files,
+        ),
+        _disk,
+    )
+]
+"""What writes into a run's folder; each may refuse to, in one sentence."""

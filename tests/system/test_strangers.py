@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import tracemalloc
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 import tests.system.strange_run as strange
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.deep import deep_below
 
 from tandem.checkpoint.huggingface import read_model
 from tandem.errors import TandemError
@@ -67,6 +70,20 @@ PLACES = [
     "checkpoints/step-00004000/model.safetensors",
     "checkpoints/step-00004000/subword.model",
 ]
+NAMES = [
+    *("log", "log/rank-00000.jsonl", "log/rank-00000.txt", "log/.disk", "log/samples-alpha.jsonl"),
+    *(
+        "recipe.yaml",
+        "slurm.sh",
+        "hypotheses",
+        "hypotheses/step-00000099",
+        "hypotheses/step-00000099/valid.txt",
+    ),
+    *("report", "report/report.html", "report/report.json", "report/keeper.txt", "tensorboard"),
+    *("forward", "forward/mlflow.json", "forward/mlflow.txt", "forward/mlflow", "forward/mlflow.lock"),
+    *("checkpoints/step-00000099", "checkpoints/step-00000099.partial", "checkpoints/step-00000099.lock"),
+]
+"""In a run, what some command writes."""
 MERGED = "".join(
     f"a{number}: &a{number} {{<<: [{', '.join([f'*a{number - 1}'] * 9)}]}}\n" for number in range(1, 12)
 )
@@ -152,6 +169,7 @@ def test_a_log_with_any_value_in_any_place_upsets_nobody(runs: Path, logs: dict[
         {"step": -5, "duration_s": 10**400},
         {"phases": {"data": 1e8, "forward": 1 - 1e8}},
         {"target_tokens": 1e30, "loss": "nan"},
+        {"world_size": 65_536, "ranks": 65_536},
     ],
 )
 def test_a_number_that_no_run_has_upsets_nobody(runs: Path, changed: dict[str, Any]) -> None:
@@ -163,6 +181,75 @@ def test_a_number_that_no_run_has_upsets_nobody(runs: Path, changed: dict[str, A
         logs["rank-00000.jsonl"][at] = json.dumps(held, separators=(",", ":")).encode() + b"\n"
     strange.make_run(runs / "strange", logs=logs)
     read_all(runs)
+
+
+@pytest.mark.parametrize("number", [1e308, 0.3, -5, 2**62, 10**400])
+def test_a_number_that_is_told_of_an_imported_run_upsets_nobody(runs: Path, number: float) -> None:
+    names = ("gpus", "hosts", "reported_parameters", "vocabulary", "pairs_per_gpu", "save_checkpoint_steps")
+    logs = {name: list(lines) for name, lines in IMPORTED.items()}
+    for at, line in enumerate(logs["rank-00000.jsonl"]):
+        held = json.loads(line)
+        if held["event"] == "RunImported":
+            held["fields"]["facts"] = {**dict.fromkeys(names, 8), "observed_nic_bytes_per_s": 1e9}
+            held["fields"]["facts"] |= dict.fromkeys(names, number)
+        logs["rank-00000.jsonl"][at] = json.dumps(held, separators=(",", ":")).encode() + b"\n"
+    strange.make_run(runs / "strange", logs=logs)
+    read_all(runs)
+
+
+def test_ranks_that_are_claimed_cost_no_memory(runs: Path) -> None:
+    logs = {name: list(lines) for name, lines in LOGS.items()}
+    logs["rank-00000.jsonl"] = [
+        re.sub(rb'"(world_size|ranks)":[0-9]+', rb'"\1":65536', line) for line in logs["rank-00000.jsonl"]
+    ]
+    strange.make_run(runs / "strange", logs=logs)
+    tracemalloc.start()
+    try:
+        dict(strange.READERS)["report"](runs / "strange")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 200 << 20
+
+
+@pytest.mark.parametrize(
+    "place", ["", "log", "checkpoints", "checkpoints/step-00004000", "data", "hypotheses"]
+)
+def test_a_folder_that_lies_deep_upsets_nobody(runs: Path, place: str) -> None:
+    strange.make_run(runs / "strange", logs=LOGS)
+    with deep_below(runs / "strange" / place):
+        read_all(runs)
+
+
+def test_what_writes_into_a_run_does_write_where_nothing_is_wrong(runs: Path) -> None:
+    run = runs / "strange"
+    strange.make_run(run, logs=LOGS)
+    for write in strange.WRITERS:
+        write(run)
+    places = [name for name in NAMES if "." in name and not name.endswith((".lock", ".partial"))]
+    assert [name for name in places if not (run / name).is_file()] == []
+    assert any((run / "tensorboard").iterdir())
+    assert (run / "checkpoints/step-00000099/manifest.json").is_file()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", ["file", "folder", "nothing"])
+def test_nothing_is_written_through_a_link_in_a_run(runs: Path, tmp_path: Path, name: str, kind: str) -> None:
+    run, target = runs / "strange", tmp_path / "target"
+    strange.make_run(run, logs=LOGS)
+    if kind == "folder":
+        target.mkdir()
+    elif kind == "file":
+        target.write_text("mine")
+    if os.path.lexists(run / name):
+        strange.remove(run / name)
+    (run / name).parent.mkdir(parents=True, exist_ok=True)
+    (run / name).symlink_to(target)
+    for write in strange.WRITERS:
+        write(run)
+    assert [path.name for path in tmp_path.iterdir()] == ([] if kind == "nothing" else ["target"])
+    assert kind != "folder" or not any(target.iterdir())
+    assert kind != "file" or target.read_text() == "mine"
 
 
 @several

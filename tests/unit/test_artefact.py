@@ -27,8 +27,10 @@ from tandem.artefact import (
 from tandem.errors import TandemError
 
 
-def make(folder: Path, *, mark: str = "a", text: str = "hello", version: int = 1) -> Manifest:
-    with building(folder, kind="shards", version=version, fingerprint=mark) as build:
+def make(
+    folder: Path, *, mark: str = "a", text: str = "hello", version: int = 1, links: bool = False
+) -> Manifest:
+    with building(folder, kind="shards", version=version, fingerprint=mark, links=links) as build:
         (build.path / "part.bin").write_text(text)
         (build.path / "sub").mkdir(exist_ok=True)
         (build.path / "sub/index.bin").write_bytes(b"\0\1")
@@ -96,9 +98,46 @@ def test_a_symlinked_folder_is_replaced_where_it_really_is(tmp_path: Path) -> No
     (tmp_path / "big").mkdir()
     make(tmp_path / "big/set")
     (tmp_path / "set").symlink_to(tmp_path / "big/set")
-    make(tmp_path / "set", mark="b", text="new")
+    make(tmp_path / "set", mark="b", text="new", links=True)
     assert (tmp_path / "set").is_symlink()
     assert (tmp_path / "big/set/part.bin").read_text() == "new"
+
+
+def test_a_folder_that_is_a_link_is_left_alone_where_the_user_did_not_name_it(tmp_path: Path) -> None:
+    for place in ("here", "nowhere"):
+        (tmp_path / "set").symlink_to(tmp_path / place)
+        with pytest.raises(TandemError, match="is a link"):
+            make(tmp_path / "set")
+        (tmp_path / "set").unlink()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_build_that_goes_on_writes_through_no_link_that_was_laid_there(tmp_path: Path) -> None:
+    with pytest.raises(KeyError):
+        build_with(tmp_path / "set", fail_half_way)
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / "set.partial/part.bin").symlink_to(tmp_path / "precious")
+    os.mkfifo(tmp_path / "set.partial/pipe")
+    make(tmp_path / "set")
+    assert (tmp_path / "precious").read_text() == "mine"
+    assert not (tmp_path / "set/part.bin").is_symlink()
+
+
+def test_what_lies_beside_the_target_of_a_link_is_not_settled(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project.old").mkdir()
+    (tmp_path / "set").symlink_to(tmp_path / "project")
+    settle(tmp_path / "set")
+    assert (tmp_path / "project.old").is_dir()
+
+
+def test_a_file_of_holes_is_not_hashed(tmp_path: Path) -> None:
+    with (tmp_path / "part.bin").open("wb") as file:
+        file.truncate(1 << 40)
+        file.seek(0, 2)
+        file.write(b"end")
+    with pytest.raises(TandemError, match="holes"):
+        sha256_file(tmp_path / "part.bin")
 
 
 def test_a_failed_build_keeps_the_old_folder_and_the_partial_one(tmp_path: Path) -> None:

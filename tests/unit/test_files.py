@@ -5,17 +5,25 @@ import socket
 from pathlib import Path
 
 import pytest
+from tests.deep import DEPTH, deep_below
 
 from tandem.files import (
     UnfitFileError,
+    data_end,
+    hole_bytes,
+    keep_plain,
     make_folder,
     next_data,
     open_append,
+    open_new,
     open_regular,
     parse_json,
     read_bounded,
     read_json,
+    remove_tree,
     require_regular,
+    tree_bytes,
+    walk,
 )
 
 pytestmark = pytest.mark.timeout(20)  # a pipe that is waited for would never end
@@ -136,3 +144,52 @@ def test_what_is_appended_stands_behind_what_was_there(tmp_path: Path) -> None:
         with open_append(tmp_path / "file") as file:
             file.write(text)
     assert (tmp_path / "file").read_bytes() == b"ab"
+
+
+def test_every_folder_below_a_run_is_made_and_none_through_a_link(tmp_path: Path) -> None:
+    make_folder(tmp_path / "run/a/b", parents=True, below=tmp_path / "run")
+    assert (tmp_path / "run/a/b").is_dir()
+    (tmp_path / "run/link").symlink_to(tmp_path)
+    with pytest.raises(UnfitFileError):
+        make_folder(tmp_path / "run/link/b", below=tmp_path / "run")
+    assert not (tmp_path / "b").exists()
+
+
+def test_a_new_file_takes_the_place_of_nothing(tmp_path: Path) -> None:
+    with open_new(tmp_path / "new") as file:
+        file.write(b"held")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for name in ("new", "link"):
+        with pytest.raises(FileExistsError), open_new(tmp_path / name):
+            pass
+    assert (tmp_path / "new").read_bytes() == b"held"
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_file_is_appended_to_below_no_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with pytest.raises(UnfitFileError), open_append(tmp_path / "link/file", below=tmp_path):
+        pass
+    assert not any((tmp_path / "real").iterdir())
+
+
+def test_a_tree_is_walked_however_deep_and_through_no_link(tmp_path: Path) -> None:
+    with deep_below(tmp_path) as deep:
+        (deep / "file").write_bytes(b"four")
+        (tmp_path / "a/link").symlink_to(tmp_path)
+        assert sum(entry.is_dir(follow_symlinks=False) for entry in walk(tmp_path)) == DEPTH
+        keep_plain(tmp_path)
+        assert tree_bytes(tmp_path) == 4
+        with pytest.raises(UnfitFileError, match="lie too deep"):
+            remove_tree(tmp_path / "a")
+
+
+def test_where_the_data_of_a_file_end_and_how_much_of_it_is_a_hole(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("wb+") as file:
+        assert (data_end(file.fileno()), hole_bytes(file.fileno())) == (0, 0)
+        file.write(b"x" * 8192)
+        file.truncate(1 << 30)
+        file.flush()
+        assert (data_end(file.fileno()), hole_bytes(file.fileno())) == (8192, (1 << 30) - 8192)
+        assert file.tell() == 8192

@@ -138,7 +138,7 @@ def test_whether_a_folder_is_held_can_be_asked_without_touching_it(tmp_path: Pat
     with holding(folder):
         assert is_held(folder)
     assert not is_held(folder)
-    (tmp_path / "run.lock").write_bytes(b"a file that a killed holder left")
+    (tmp_path / "run.lock").write_bytes(b'{"pid": 1}\n')
     assert not is_held(folder)
 
 
@@ -164,3 +164,11 @@ def test_a_lock_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
         pass
     with using(tmp_path / "data"):
         pass
+
+
+def test_a_file_that_is_no_lock_is_neither_emptied_nor_removed(tmp_path: Path) -> None:
+    (tmp_path / "poetry.lock").write_text("# packages\n")
+    (tmp_path / "data").symlink_to(tmp_path / "poetry")
+    with pytest.raises(TandemError, match=r"is no lock of Tandem's"), holding(tmp_path / "data"):
+        pass
+    assert (tmp_path / "poetry.lock").read_text() == "# packages\n"

@@ -2,12 +2,12 @@
 
 import os
 import re
-import shutil
 from contextlib import suppress
 from pathlib import Path
 
 from tandem.artefact import settle
 from tandem.errors import TandemError
+from tandem.files import remove_tree
 from tandem.lock import beside, locked
 
 __all__ = [
@@ -108,19 +108,21 @@ def clear_leftovers(checkpoints: Path) -> None:
 def _delete(folder: Path) -> str:
     """Delete all that the disk lets go of; returns why something is left, empty where nothing is."""
     try:
-        shutil.rmtree(folder)
+        remove_tree(folder)
     except OSError as error:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder, ignore_errors=True)
         return str(error.strerror or error) if os.path.lexists(folder) else ""
     return ""
 
 
 def _clear(folder: Path) -> None:
+    if folder.is_symlink():
+        return  # what lies beside that which it leads to is not ours
     settle(folder)
     with locked(folder.resolve()):
         partial = beside(folder.resolve(), "partial")
         if partial.exists():
-            shutil.rmtree(partial)
+            remove_tree(partial)
 
 
 def _names(checkpoints: Path) -> list[str]:

@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from tandem.checkpoint.listing import (
 )
 from tandem.checkpoint.retention import superfluous
 from tandem.errors import TandemError
+from tandem.files import tree_bytes
 from tandem.lock import beside, holding, is_held
 from tandem.progress import SILENT, Progress
 from tandem.runlog.event import RunFinished
@@ -103,7 +103,7 @@ def _gone(plan: Plan, stuck: Mapping[Path, str]) -> Plan:
         plan,
         goes=tuple(info for info in plan.goes if info.folder not in kept),
         left_over=left,
-        left_over_bytes=plan.left_over_bytes - sum(map(_size, held)),
+        left_over_bytes=plan.left_over_bytes - sum(map(tree_bytes, held)),
         stuck={**held, **stuck},
     )
 
@@ -130,7 +130,7 @@ def _plan(run: Path, infos: Sequence[CheckpointInfo], *, keep: int, refusal: str
         stays=tuple(info for info in infos if info.is_complete and info not in goes),
         damaged=tuple(info for info in infos if not info.is_complete),
         left_over=left,
-        left_over_bytes=sum(_size(folder) for folder in left),
+        left_over_bytes=sum(map(tree_bytes, left)),
     )
 
 
@@ -181,12 +181,3 @@ def _checked(plan: Plan, *, keep: int, progress: Progress) -> Plan:
             whole.add(doubted.folder)
         except (OSError, TandemError) as error:
             infos = [replace(info, damage=str(error)) if info is doubted else info for info in infos]
-
-
-def _size(folder: Path) -> int:
-    size = 0
-    for path in folder.rglob("*"):
-        # Somebody may be writing or deleting there.
-        with suppress(OSError):
-            size += 0 if path.is_dir() else path.lstat().st_size
-    return size

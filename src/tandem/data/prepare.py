@@ -25,7 +25,7 @@ from tandem.data.shards.shardset import SHARDS_KIND, SHARDS_VERSION
 from tandem.data.subword import learn as subword_stage
 from tandem.data.subword.learn import Subword, learn_subword
 from tandem.errors import TandemError
-from tandem.files import read_bounded
+from tandem.files import make_folder, read_bounded
 from tandem.lock import holding, unused
 from tandem.progress import SILENT, Progress
 from tandem.runlog.card import DataCard, write_card
@@ -85,6 +85,8 @@ def prepare(
 
 def _prepare(gate: _Gate, inputs: "_Inputs", workers: int, progress: Progress, log: RunLog) -> None:
     prepared, recipe = gate.prepared, gate.prepared.recipe
+    for name in prepared.held_out_names:
+        make_folder(prepared.held_out_text_folder(name).parent, parents=True, below=prepared.folder)
     held_out = _keep_held_out(gate, inputs)
     with _stage("clean", log) as stage:
         sentences = {name: held_out_sentences(pairs) for name, pairs in held_out.items()}

@@ -1,6 +1,5 @@
 """Conversions that nobody asked for by name: kept in the user's cache, so that a checkpoint is converted once."""
 
-import shutil
 import time
 from pathlib import Path
 
@@ -8,6 +7,7 @@ from tandem.artefact import maybe_fresh, verify
 from tandem.checkpoint.bundle import check_bundle
 from tandem.errors import TandemError
 from tandem.export.ctranslate2 import Quantization, export_ctranslate2, export_fingerprint
+from tandem.files import remove_tree
 from tandem.lock import BusyError, locked
 from tandem.progress import SILENT, Progress
 from tandem.translate.exported import KIND, VERSION
@@ -59,4 +59,4 @@ def _discard_damaged(target: Path, mark: str) -> None:
     with locked(target.resolve()):
         # Another process may have made it again meanwhile.
         if not _is_whole(target, mark):
-            shutil.rmtree(target)
+            remove_tree(target)

@@ -18,7 +18,9 @@ def exporting(
 ) -> Iterator[Build]:
     """Build a folder; where the block fails or is interrupted, nothing of it is left, not even beside its place."""
     refuse_target(target)
-    with building(target, kind=kind, version=version, fingerprint=fingerprint, progress=progress) as build:
+    with building(
+        target, kind=kind, version=version, fingerprint=fingerprint, progress=progress, links=True
+    ) as build:
         try:
             _clear(build.path)
             yield build

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from tandem.errors import TandemError
-from tandem.launch.worker import output_file
+from tandem.launch.worker import open_output, output_file
 
 __all__ = ["unsupervised"]
 
@@ -28,12 +28,18 @@ def unsupervised(output: Path, *, show: Callable[[str], str] = str) -> Iterator[
     except TandemError as error:
         _leave(rank, show(str(error)))
     except Exception as error:  # noqa: BLE001 - whatever it is, somebody must hear of it
-        file = output_file(output, rank)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("a", encoding="utf-8") as to:
-            traceback.print_exc(file=to)
-        told = f"{type(error).__name__} ({_short(error)}): what led to it is in {file} there."
+        told = f"{type(error).__name__} ({_short(error)}): {_keep(output_file(output, rank))}."
         _leave(rank, show(told))
+
+
+def _keep(file: Path) -> str:
+    """Write the traceback of the error that is handled; gives where it is."""
+    try:
+        with open_output(file) as to:
+            to.write(traceback.format_exc().encode(errors="backslashreplace"))
+    except OSError as error:
+        return f"what led to it could not be kept ({error.strerror or error})"
+    return f"what led to it is in {file} there"
 
 
 def _leave(rank: int, sentence: str) -> NoReturn:

@@ -22,6 +22,7 @@ from tandem import __version__
 from tandem.artefact import write_atomic
 from tandem.checkpoint.listing import list_checkpoints
 from tandem.errors import TandemError
+from tandem.files import make_folder, open_new, read_bounded
 from tandem.launch.channel import FarEnd, Message
 from tandem.launch.hardware import choose_hardware
 from tandem.launch.mesh import Mesh
@@ -44,6 +45,7 @@ BUSY_S = 60.0
 """How long an earlier one of us, which lost its head, may take to be gone."""
 FLUSH_S = 20.0
 """How long it may take to send the rest of the log."""
+_DISK_BYTES = 8
 
 
 class FarHost:
@@ -119,7 +121,7 @@ class FarHost:
     def _answer(self, do: Callable[[Message], Message], message: Message) -> None:
         try:
             answer = do(message)
-        except TandemError as error:
+        except (TandemError, OSError) as error:
             answer = {"is": "refused", "message": str(error)}
         with suppress(OSError):  # nobody may be there to hear it
             self._end.send(answer)
@@ -130,7 +132,7 @@ class FarHost:
             folder.mkdir(parents=True, exist_ok=True)
             os.chdir(folder)
             self._run = Path(message["run"])
-            (self._run / "log").mkdir(parents=True, exist_ok=True)
+            make_folder(self._run / "log", parents=True, below=self._run)
         except OSError as error:
             raise TandemError(f"Cannot use {folder}: {error.strerror}; give another --dir.") from error
         self._take_place(message["name"])
@@ -254,19 +256,23 @@ def _identify() -> str:
 
 def _name_disk(folder: Path) -> str:
     """A name for the disk that this folder is on, the same for every host that shares it."""
-    place, name = folder / ".disk", token_hex(8)
-    try:
-        with place.open("x") as file:
-            file.write(name)
-    except FileExistsError:
-        # Another host may be about to write it; one that died before it did is made up for.
-        end_s = time.monotonic() + BEAT_S
-        while not (held := place.read_text()) and time.monotonic() < end_s:
-            time.sleep(BEAT_S / 100)
-        name = held or name
-        if not held:
-            place.write_text(name)
-    return name
+    place, name = folder / ".disk", token_hex(_DISK_BYTES)
+    with suppress(FileExistsError), open_new(place, below=folder.parent) as file:
+        file.write(name.encode())
+        return name
+    # Another host may be about to write it; one that died before it did is made up for.
+    end_s = time.monotonic() + BEAT_S
+    while not (held := _read_name(place)) and time.monotonic() < end_s:
+        time.sleep(BEAT_S / 100)
+    if not held:
+        write_atomic(place, name.encode())
+    return held or name
+
+
+def _read_name(place: Path) -> str:
+    """The name in this file, which may be a stranger's: what is no name goes nowhere."""
+    text = read_bounded(place, 4 * _DISK_BYTES, below=place.parent.parent).decode(errors="replace")
+    return text if re.fullmatch(f"[0-9a-f]{{{2 * _DISK_BYTES}}}", text) else ""
 
 
 def _route(message: Message) -> Message:

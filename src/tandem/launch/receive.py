@@ -27,6 +27,7 @@ from tandem.artefact import (
     settle,
 )
 from tandem.errors import TandemError
+from tandem.files import walk
 from tandem.launch.blocks import BLOCK_BYTES, BrokenOffError, read_blocks
 from tandem.launch.channel import FarEnd, Message
 from tandem.lock import BusyError, beside, holding, unused
@@ -339,11 +340,10 @@ def _receive_artefact(
 
 def _remove_others(partial: Path, names: Mapping[str, FileEntry]) -> None:
     """What a build that was interrupted here had written for itself does not belong to the copy."""
-    for where, _, files in os.walk(partial):
-        for file in files:
-            path = Path(where, file)
-            if path.relative_to(partial).as_posix() not in names:
-                path.unlink()
+    for entry in walk(partial):
+        path = Path(entry.path)
+        if not entry.is_dir(follow_symlinks=False) and path.relative_to(partial).as_posix() not in names:
+            path.unlink()
 
 
 def _take(source: Path, path: Path) -> None:

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tandem.artefact import write_atomic
 from tandem.errors import TandemError
+from tandem.files import UnfitFileError
 
 __all__ = ["SlurmJob", "submit", "time_limit_s"]
 
@@ -130,7 +132,8 @@ def submit(job: SlurmJob) -> str:
     if program is None:
         raise TandemError("There is no sbatch on this machine: submit from a login node of the cluster.")
     job.run.mkdir(parents=True, exist_ok=True)
-    job.script_file.write_text(text, encoding="utf-8")
+    _refuse_links(job.run)
+    write_atomic(job.script_file, text.encode())
     words = [program, "--parsable", str(job.script_file)]
     result = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603
     if result.returncode != 0:
@@ -138,6 +141,13 @@ def submit(job: SlurmJob) -> str:
         raise TandemError(f"Slurm refuses the job ({reason}): mend {job.script_file}, or the options.")
     # On a federation it is followed by the name of the cluster.
     return result.stdout.strip().partition(";")[0]
+
+
+def _refuse_links(run: Path) -> None:
+    """Slurm itself appends to the file of a job's number, wherever a link of that name leads."""
+    for path in run.glob("slurm-*.txt"):
+        if path.is_symlink():
+            raise UnfitFileError(f"{path} is a link: remove it.")
 
 
 def _checked(what: str, text: str, pattern: re.Pattern[str]) -> str:

@@ -11,13 +11,23 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import BinaryIO, NoReturn
 
 from tandem.errors import TandemError
+from tandem.files import make_folder, open_append
 from tandem.launch.report import Kind, send_report
 from tandem.parallel.pulse import PULSE, read_pulse
 
-__all__ = ["OUTPUT", "PARENT", "REPORTS", "end_with_parent", "output_file", "supervised", "tell_stopped"]
+__all__ = [
+    "OUTPUT",
+    "PARENT",
+    "REPORTS",
+    "end_with_parent",
+    "open_output",
+    "output_file",
+    "supervised",
+    "tell_stopped",
+]
 
 PARENT = "TANDEM_PARENT"
 """Environment: id of the supervising process."""
@@ -60,6 +70,14 @@ def output_file(folder: Path, rank: int) -> Path:
     return folder / f"rank-{rank:05d}.txt"
 
 
+@contextmanager
+def open_output(path: Path) -> Iterator[BinaryIO]:
+    """Open such a file at its end: neither it nor its folder, which may be a stranger's, may be a link."""
+    make_folder(path.parent, parents=True)
+    with open_append(path, below=path.parent.parent) as file:
+        yield file
+
+
 def end_with_parent(parent: int) -> None:
     """Have the system kill this process as soon as its parent, which has this number, is gone."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -70,16 +88,19 @@ def end_with_parent(parent: int) -> None:
 def _redirect(path: Path) -> None:
     """Send both streams, of libraries too, to the end of the file."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        with open_output(path) as file:
+            _send_streams(file.fileno())
     except OSError:
-        file = os.open(os.devnull, os.O_WRONLY)  # no place for what is printed is no reason to stop
-    for stream in (1, 2):
-        os.dup2(file, stream)
-    os.close(file)
+        with Path(os.devnull).open("wb") as file:  # no place for what is printed is no reason to stop
+            _send_streams(file.fileno())
     faulthandler.enable()
     now = time.strftime("%Y-%m-%d %H:%M:%S")
     sys.stderr.write(f"started {now} on {platform.node()} as process {os.getpid()}\n")
+
+
+def _send_streams(descriptor: int) -> None:
+    for stream in (1, 2):
+        os.dup2(descriptor, stream)
 
 
 def _leave(code: int) -> NoReturn:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tandem.observe.confidence import Scale
+from tandem.observe.facts import fact_count
 from tandem.observe.numbers import count, decimal
 from tandem.observe.series.columns import Evaluation, Series
 from tandem.observe.statistics import Estimate, Rise, block_means, measure_rise, noise_of
@@ -265,7 +266,7 @@ def _surprise_of_guessing(series: Series) -> float:
     subword = series.recipe.get("subword")
     told = [
         series.card.vocabulary.size if series.card is not None else None,
-        series.imported.facts.get("vocabulary") if series.imported is not None else None,
+        fact_count(series, "vocabulary"),
         subword.get("vocabulary") if isinstance(subword, Mapping) else None,
     ]
     sizes = [size for size in told if isinstance(size, int) and size > 1]

@@ -9,7 +9,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from tandem.errors import TandemError
-from tandem.files import UnfitFileError
+from tandem.files import UnfitFileError, tree_bytes
 from tandem.observe.numbers import count
 from tandem.observe.watch.life import life_of, word_of
 from tandem.observe.watch.progress import Progress, progress_of, status, way_of
@@ -114,7 +114,7 @@ def damaged_run(run: Path, error: Exception) -> Listed:
         best_bleu=None,
         is_all_read=True,
         last_time_ns=0,
-        sizes=sizes_of(run),
+        sizes=_maybe_sizes(run),
         trouble=f"It cannot be read: {reason}.",
     )
 
@@ -240,21 +240,13 @@ class _Ends:
 def sizes_of(run: Path) -> Sizes:
     """What a run takes on disk."""
     layout = RunLayout(run)
-    checkpoints, data = _size(layout.checkpoints), _size(run / "data")
-    return Sizes(checkpoints=checkpoints, data=data, rest=_size(run) - checkpoints - data)
+    checkpoints, data = tree_bytes(layout.checkpoints), tree_bytes(run / "data")
+    return Sizes(checkpoints=checkpoints, data=data, rest=tree_bytes(run) - checkpoints - data)
 
 
-def _size(folder: Path) -> int:
-    """Bytes of all files below; links are not followed, and what goes away meanwhile does not count."""
-    whole = 0
+def _maybe_sizes(run: Path) -> Sizes:
+    """The same of a run with which anything may be wrong: what cannot be found out is left out."""
     try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                whole += (
-                    _size(Path(entry.path))
-                    if entry.is_dir(follow_symlinks=False)
-                    else entry.stat(follow_symlinks=False).st_size
-                )
-    except OSError:
-        return whole
-    return whole
+        return sizes_of(run)
+    except Exception:  # noqa: BLE001 - the row of a damaged run is the last that is left to tell of it
+        return Sizes(checkpoints=0, data=0, rest=0)

@@ -8,6 +8,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from tandem.observe.facts import as_number
 from tandem.observe.series.columns import Series
 from tandem.runlog.event import TrainingStarted
 
@@ -16,15 +17,17 @@ __all__ = ["Plan", "planned_rates", "read_plan"]
 Numbers = NDArray[np.float64]
 
 NUMBER = r"([0-9.eE+-]+)"
+COUNT = r"\d{1,15}"
+WARMUP, LAST = f"(?P<warmup>{COUNT})", f"(?P<last>{COUNT})"
 FORMULAS = {
-    "transformer": rf"{NUMBER} · (?P<width>\d+)\^-0\.5 · min\(step\^-0\.5, step · (?P<warmup>\d+)\^-1\.5\)",
-    "inverse_sqrt": rf"{NUMBER} · min\(step / (?P<warmup>\d+), \(\d+ / step\)\^0\.5\)",
-    "cosine": rf"{NUMBER} · min\(1, step / (?P<warmup>\d+)\), then half a cosine wave to zero after step (?P<last>\d+)",
-    "linear": rf"{NUMBER} · min\(1, step / (?P<warmup>\d+)\), then a straight line to zero after step (?P<last>\d+)",
-    "constant": rf"{NUMBER} · min\(1, step / (?P<warmup>\d+)\)",
+    "transformer": rf"{NUMBER} · (?P<width>{COUNT})\^-0\.5 · min\(step\^-0\.5, step · {WARMUP}\^-1\.5\)",
+    "inverse_sqrt": rf"{NUMBER} · min\(step / {WARMUP}, \({COUNT} / step\)\^0\.5\)",
+    "cosine": rf"{NUMBER} · min\(1, step / {WARMUP}\), then half a cosine wave to zero after step {LAST}",
+    "linear": rf"{NUMBER} · min\(1, step / {WARMUP}\), then a straight line to zero after step {LAST}",
+    "constant": rf"{NUMBER} · min\(1, step / {WARMUP}\)",
 }
 REST = re.compile(
-    rf"(?:; the last (?P<cooldown>\d+) steps fall to zero(?: in a straight line)?)?(?:; never above {NUMBER})?"
+    rf"(?:; the last (?P<cooldown>{COUNT}) steps fall to zero(?: in a straight line)?)?(?:; never above {NUMBER})?"
 )
 """All that may follow a formula: a sentence that says anything else is not understood."""
 
@@ -160,7 +163,7 @@ def _from_sentence(start: TrainingStarted) -> Plan | None:
 
 def _read_number(text: str) -> float | None:
     try:
-        return float(text)
+        return as_number(float(text))
     except ValueError:
         return None
 
@@ -171,16 +174,16 @@ def _from_recipe(recipe: Mapping[str, object], last: int) -> Plan | None:
         return None
     width = model.get("width") if isinstance(model, Mapping) else None
     planned = train.get("max_steps") if isinstance(train, Mapping) else None
-    rate = _number(optim.get("learning_rate"))
-    if rate is None or (optim["schedule"] == "transformer" and _number(width) is None):
+    rate = as_number(optim.get("learning_rate"))
+    if rate is None or (optim["schedule"] == "transformer" and as_number(width) is None):
         return None
     return Plan(
         kind=str(optim["schedule"]),
         rate=rate,
-        warmup=int(_number(optim.get("warmup_steps")) or 0),
-        width=int(_number(width) or 1),
-        last=last or int(_number(planned) or 0),
-        cooldown=int(_number(optim.get("cooldown_steps")) or 0),
+        warmup=int(as_number(optim.get("warmup_steps")) or 0),
+        width=int(as_number(width) or 1),
+        last=last or int(as_number(planned) or 0),
+        cooldown=int(as_number(optim.get("cooldown_steps")) or 0),
     )
 
 
@@ -189,12 +192,12 @@ def _from_facts(series: Series, last: int) -> Plan | None:
     told = series.imported.facts.get("schedule") if series.imported is not None else None
     if not isinstance(told, Mapping):
         return None
-    rate, warmup, width = (_number(told.get(name)) for name in ("learning_rate", "warmup_steps", "d_model"))
+    rate, warmup, width = (as_number(told.get(name)) for name in ("learning_rate", "warmup_steps", "d_model"))
     if rate is None or not warmup or not width:
         return None
-    factor = _number(told.get("coefficient"))
+    factor = as_number(told.get("coefficient"))
     rate *= 1.0 if factor is None else factor
-    most = _number(told.get("max_lr"))
+    most = as_number(told.get("max_lr"))
     return Plan(
         kind="transformer",
         rate=rate,
@@ -204,7 +207,3 @@ def _from_facts(series: Series, last: int) -> Plan | None:
         cooldown=0,
         most=inf if most is None else most,
     )
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tandem.observe.facts import fact_count
 from tandem.observe.series.columns import Series
 from tandem.runlog.event import RoundStarted, RunStarted, TrainingStarted
 
@@ -50,8 +51,7 @@ def stretches_of(series: Series) -> Stretches:
 def host_count(series: Series) -> int:
     """Hosts that took part at the last start, at least; 0 where it is not known whether there were several."""
     if series.imported is not None:
-        hosts = series.imported.facts.get("hosts", 0)
-        return int(hosts) if isinstance(hosts, int | float) else 0
+        return fact_count(series, "hosts")
     return _count(series.started, series.ranks.hosts, _rounds(series, len(series.starts) - 1))
 
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tandem.observe.facts import fact_count, fact_number
 from tandem.observe.ring import FP32_BYTES, ring_bytes
 from tandem.observe.series.columns import Series
 from tandem.observe.steady import steady_steps
 from tandem.observe.stretches import host_count
 
-__all__ = ["ToldLink", "told_link", "told_number"]
+__all__ = ["ToldLink", "told_link"]
 
 FP16_BYTES = 2
 CLOSE = 0.01
@@ -62,17 +63,11 @@ class ToldLink:
         return JUST * self.link_bytes_per_s < self.least_bytes_per_s
 
 
-def told_number(series: Series, name: str) -> float:
-    """A fact of an imported run; nan where it has none of that name."""
-    value = series.imported.facts.get(name) if series.imported is not None else None
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
-
-
 def told_link(series: Series) -> ToldLink:
     """Put together what is known."""
     parameters, ranks = _parameters(series), _ranks(series)
     reckoned = ring_bytes(FP32_BYTES * parameters, ranks)
-    told = told_number(series, "gradient_bytes_per_step_per_link")
+    told = fact_number(series, "gradient_bytes_per_step_per_link")
     # An importer may have reckoned it in the same way: then it tells nothing about the precision.
     is_told = not math.isnan(told) and abs(told - reckoned) > CLOSE * reckoned
     fp32 = told if is_told else reckoned
@@ -86,23 +81,21 @@ def told_link(series: Series) -> ToldLink:
         fp32_bytes=fp32,
         fp16_bytes=fp32 * FP16_BYTES / FP32_BYTES,
         is_mixed=not is_told and _may_be_halves(series),
-        seen_bytes_per_s=told_number(series, "observed_nic_bytes_per_s"),
-        link_bytes_per_s=told_number(series, "observed_link_bits_per_s") / 8,
-        utilisation=told_number(series, "observed_gpu_utilisation"),
+        seen_bytes_per_s=fact_number(series, "observed_nic_bytes_per_s"),
+        link_bytes_per_s=fact_number(series, "observed_link_bits_per_s") / 8,
+        utilisation=fact_number(series, "observed_gpu_utilisation"),
     )
 
 
 def _parameters(series: Series) -> int:
     if series.started is not None and series.started.parameters > 0:
         return series.started.parameters
-    reported = told_number(series, "reported_parameters")
-    return 0 if math.isnan(reported) else int(reported)
+    return fact_count(series, "reported_parameters")
 
 
 def _ranks(series: Series) -> int:
-    gpus = told_number(series, "gpus")
-    if not math.isnan(gpus):
-        return int(gpus)
+    if not math.isnan(fact_number(series, "gpus")):
+        return fact_count(series, "gpus")
     return series.started.ranks if series.started is not None else 0
 
 

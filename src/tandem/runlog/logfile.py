@@ -1,16 +1,20 @@
 """One append-only file of records that goes on where an earlier process, perhaps a killed one, stopped."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
-from tandem.files import make_folder, require_plain
+from tandem.files import data_end, make_folder, require_plain
 from tandem.runlog.record import from_line
 
 __all__ = ["LogFile"]
 
 _TAIL_BYTES = 1 << 16
+_MOST_TAIL_BYTES = 1 << 24
+_MOST_LINES = 10_000
+"""Of those that are none, at the end: a disk that failed leaves few."""
 
 
 class LogFile:
@@ -65,15 +69,28 @@ class LogFile:
 
 
 def _read_end(descriptor: int) -> tuple[int, bool]:
-    """Return the number for the next record and whether the last line lacks its end."""
-    size = os.fstat(descriptor).st_size
+    """Return the number for the next record and whether the last line lacks its end.
+
+    No more of the end is looked through than a line may have: a stranger's log may hold anything, and any size of it.
+    """
+    size = data_end(descriptor)
+    is_torn = size < os.fstat(descriptor).st_size or (size > 0 and os.pread(descriptor, 1, size - 1) != b"\n")
     window = _TAIL_BYTES
     while True:
         start = max(0, size - window)
-        tail = os.pread(descriptor, size - start, start)
-        for line in reversed(tail.split(b"\n")):
+        for line in islice(_last_lines(os.pread(descriptor, size - start, start)), _MOST_LINES):
             with suppress(ValueError):
-                return from_line(line).sequence + 1, not tail.endswith(b"\n")
-        if not start:
-            return 0, bool(tail) and not tail.endswith(b"\n")
-        window *= 4
+                return from_line(line).sequence + 1, is_torn
+        if not start or window >= _MOST_TAIL_BYTES:
+            return 0, is_torn
+        window = min(4 * window, _MOST_TAIL_BYTES)
+
+
+def _last_lines(tail: bytes) -> Iterator[bytes]:
+    """Lines that are not empty, the last one first."""
+    end = len(tail)
+    while end >= 0:
+        begin = tail.rfind(b"\n", 0, end) + 1
+        if begin < end:
+            yield tail[begin:end]
+        end = begin - 1

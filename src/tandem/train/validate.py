@@ -16,6 +16,7 @@ from tandem.config import EvaluateSection
 from tandem.data.corpus.held_out import HeldOutSet
 from tandem.data.shards.shardset import ShardSet
 from tandem.errors import TandemError
+from tandem.files import make_folder
 from tandem.model import Transformer
 from tandem.parallel.world import World
 from tandem.runlog.event import EvaluationStarted, LossMeasured, SampleTranslated, TranslationScored
@@ -140,7 +141,7 @@ class Validator:
         """Where the translations lie in the run; a disk that refuses them stops nothing."""
         file = step_folder(Path("hypotheses"), step) / f"{VALID}.txt"
         try:
-            (self.run / file).parent.mkdir(parents=True, exist_ok=True)
+            make_folder((self.run / file).parent, parents=True, below=self.run)
             write_atomic(self.run / file, "".join(f"{line}\n" for line in hypotheses).encode())
         except (OSError, TandemError):
             return ""

@@ -25,7 +25,7 @@ from tests.unit.checkpoint.small_run import (
 )
 
 from tandem.checkpoint import store as store_module
-from tandem.checkpoint.layout import step_folder
+from tandem.checkpoint.layout import clear_leftovers, step_folder
 from tandem.checkpoint.listing import list_checkpoints
 from tandem.checkpoint.restore import restore
 from tandem.checkpoint.store import CheckpointStore, Snapshot
@@ -247,8 +247,8 @@ def test_leftovers_of_a_kill_are_cleared_at_the_next_start(build_store: BuildSto
     for name in ("step-00000003.partial", "step-00000001.removed"):
         (folder / name).mkdir()
         (folder / name / "model.safetensors").write_bytes(b"half")
-    (folder / "step-00000003.lock").write_text("{}")
-    (folder / "step-00000004.lock").write_text("{}")
+    (folder / "step-00000003.lock").write_text('{"pid": 1}')
+    (folder / "step-00000004.lock").write_text('{"pid": 1}')
     step_folder(folder, 2).rename(folder / "step-00000002.old")
     build_store()
     assert sorted(path.name for path in folder.iterdir()) == ["step-00000001", "step-00000002"]
@@ -458,3 +458,14 @@ def test_state_json_is_plain_to_read(build_store: BuildStore, folder: Path) -> N
     save_all(build_store(), snapshot(3))
     held = json.loads((step_folder(folder, 3) / "state.json").read_text())
     assert held == {"step": 3, "cursor": {"epoch": 0, "update": 3}}
+
+
+def test_what_lies_beside_the_target_of_a_link_is_not_cleared(tmp_path: Path) -> None:
+    checkpoints = tmp_path / "run/checkpoints"
+    checkpoints.mkdir(parents=True)
+    for name in ("project", "project.old", "project.partial"):
+        (tmp_path / name).mkdir()
+    (checkpoints / "step-00000001").symlink_to(tmp_path / "project")
+    (checkpoints / "step-00000001.lock").touch()
+    clear_leftovers(checkpoints)
+    assert {path.name for path in tmp_path.iterdir()} == {"run", "project", "project.old", "project.partial"}

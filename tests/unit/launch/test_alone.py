@@ -38,3 +38,13 @@ def test_anything_else_is_one_sentence_and_its_traceback_is_kept(tmp_path: Path)
     assert ended.stderr.endswith(f"RuntimeError (Connection closed): what led to it is in {kept} there.\n")
     assert len(ended.stderr.splitlines()) == 1
     assert "Traceback" in kept.read_text()
+
+
+def test_a_traceback_goes_through_no_link(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / "log/rank-00002.txt").symlink_to(tmp_path / "precious")
+    ended = run(tmp_path / "log", "raise RuntimeError('oh')")
+    assert ended.returncode == 1
+    assert "what led to it could not be kept" in ended.stderr
+    assert (tmp_path / "precious").read_text() == "mine"

@@ -193,3 +193,25 @@ def test_without_slurm_there_is_one_sentence_and_nothing_is_written(
     with pytest.raises(TandemError, match="There is no sbatch on this machine"):
         submit(replace(JOB, run=tmp_path / "run"))
     assert not (tmp_path / "run").exists()
+
+
+def test_a_link_in_the_place_of_the_script_is_replaced_and_not_followed(sbatch: Path, tmp_path: Path) -> None:
+    sbatch.write_text("#!/bin/sh\necho 17\n")
+    sbatch.chmod(0o755)
+    job = replace(JOB, run=tmp_path / "run")
+    job.run.mkdir()
+    (tmp_path / "precious").write_text("mine")
+    job.script_file.symlink_to(tmp_path / "precious")
+    submit(job)
+    assert (tmp_path / "precious").read_text() == "mine"
+    assert not job.script_file.is_symlink()
+
+
+def test_a_link_to_which_slurm_would_append_is_refused(sbatch: Path, tmp_path: Path) -> None:
+    sbatch.write_text("#!/bin/sh\necho 17\n")
+    sbatch.chmod(0o755)
+    job = replace(JOB, run=tmp_path / "run")
+    job.run.mkdir()
+    (job.run / "slurm-17.txt").symlink_to(tmp_path / "precious")
+    with pytest.raises(TandemError, match="is a link"):
+        submit(job)

@@ -1,9 +1,11 @@
+import os
 from pathlib import Path
 
 import pytest
 import torch.distributed as dist
 
-from tandem.launch.worker import _is_lost_peer, _place
+from tandem.files import UnfitFileError
+from tandem.launch.worker import _is_lost_peer, _place, open_output, output_file
 from tandem.parallel.pulse import PULSE, PulseWriter
 
 
@@ -50,3 +52,28 @@ def test_a_lost_peer_is_told_with_the_collective_and_the_step(
 def test_without_a_pulse_nothing_is_told_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(PULSE, raising=False)
     assert _place() == ""
+
+
+def test_output_goes_to_no_file_that_a_link_or_a_pipe_stands_for(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    (tmp_path / "precious").write_text("mine")
+    output_file(tmp_path / "log", 0).symlink_to(tmp_path / "precious")
+    os.mkfifo(output_file(tmp_path / "log", 1))
+    (tmp_path / "linked").symlink_to(tmp_path / "log")
+    places = [
+        output_file(tmp_path / "log", 0),
+        output_file(tmp_path / "log", 1),
+        output_file(tmp_path / "linked", 2),
+    ]
+    for place in places:
+        with pytest.raises(UnfitFileError), open_output(place):
+            pass
+    assert (tmp_path / "precious").read_text() == "mine"
+
+
+def test_output_is_appended(tmp_path: Path) -> None:
+    place = output_file(tmp_path / "run/log", 3)
+    for text in (b"one\n", b"two\n"):
+        with open_output(place) as file:
+            file.write(text)
+    assert place.read_bytes() == b"one\ntwo\n"

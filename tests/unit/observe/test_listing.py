@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.deep import deep_below
 from tests.unit.observe.story import Teller, finished, started, training, write_log
 
 from tandem.errors import TandemError
@@ -188,3 +189,21 @@ def test_a_run_that_only_begins_is_a_run(tmp_path: Path, part: str) -> None:
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(TandemError, match="no folder"):
         find_runs(tmp_path / "nothing")
+
+
+def test_a_folder_that_lies_deep_takes_no_list_down(tmp_path: Path) -> None:
+    told(tmp_path / "run")
+    with deep_below(tmp_path / "run") as deep:
+        (deep / "file").write_bytes(b"x" * 1_000_000)
+        found = list_run(tmp_path / "run")
+    assert found.state != "damaged"
+    assert found.sizes.rest > 1_000_000
+
+
+def test_a_row_is_there_whatever_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_folder: Path) -> int:
+        raise RecursionError
+
+    monkeypatch.setattr(listing, "tree_bytes", fail)
+    told(tmp_path / "run")
+    assert list_run(tmp_path / "run").trouble == "It cannot be read: RecursionError."

@@ -5,7 +5,8 @@ import pytest
 from tests.unit.observe.verdicts.exchange_story import REFERENCE, exchanged, imported
 from tests.unit.observe.verdicts.series_story import build_steps
 
-from tandem.observe.told import told_link, told_number
+from tandem.observe.facts import fact_count, fact_number
+from tandem.observe.told import told_link
 
 
 def test_the_reference_run_moves_365_megabytes_a_step() -> None:
@@ -29,8 +30,8 @@ def test_bytes_that_were_told_go_before_arithmetic() -> None:
 
 
 def test_what_was_not_told_is_not_a_number() -> None:
-    assert math.isnan(told_number(imported(gpus="four"), "gpus"))
-    assert math.isnan(told_number(exchanged(), "gpus"))
+    assert math.isnan(fact_number(imported(gpus="four"), "gpus"))
+    assert math.isnan(fact_number(exchanged(), "gpus"))
 
 
 def test_bytes_that_an_importer_reckoned_say_nothing_about_the_precision() -> None:
@@ -61,3 +62,14 @@ def test_the_first_line_after_a_start_is_no_step_to_reckon_with() -> None:
     steps = build_steps(2, duration_s=[9.0, 1.66], first=100, every=100)
 
     assert told_link(replace(series, steps=steps)).step_s == 1.66
+
+
+@pytest.mark.parametrize("number", [1e308, -1e308, 10**400, float("inf"), float("nan"), True, "4"])
+def test_a_number_that_no_run_can_have_is_none(number: float) -> None:
+    series = imported(gpus=number, reported_parameters=number)
+    assert math.isnan(fact_number(series, "gpus"))
+    assert fact_count(series, "reported_parameters") == 0
+
+
+def test_a_part_of_a_gpu_is_none() -> None:
+    assert told_link(imported(gpus=0.3, reported_parameters=1e9)).ranks == 0

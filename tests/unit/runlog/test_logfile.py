@@ -104,3 +104,37 @@ def test_a_log_is_not_written_through_a_link(tmp_path: Path) -> None:
         assert file.append([b"line\n"]) == 0
     assert (tmp_path / "precious").read_bytes() == b"text"
     assert not any((tmp_path / "elsewhere").iterdir())
+
+
+def test_a_log_that_ends_in_a_hole_goes_on_at_its_last_line(tmp_path: Path) -> None:
+    path = tmp_path / "log/rank-00000.jsonl"
+    path.parent.mkdir()
+    record = Record(time_ns=1, clock_s=1.0, rank=0, sequence=41, event=RunFinished(reason="completed"))
+    path.write_bytes(to_line(record))
+    os.truncate(path, 3 << 30)
+    file = LogFile(path)
+    file.open()
+    assert file.sequence == 42
+    file.close()
+    assert path.stat().st_size == (3 << 30) + 1
+
+
+def test_no_more_than_a_line_of_a_strange_end_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    pread = os.pread
+
+    def counted(descriptor: int, size: int, offset: int) -> bytes:
+        read.append(size)
+        return pread(descriptor, size, offset)
+
+    monkeypatch.setattr(os, "pread", counted)
+    monkeypatch.setattr("tandem.runlog.logfile._MOST_TAIL_BYTES", 1 << 18)
+    path = tmp_path / "log/rank-00000.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(b"x" * (1 << 20))
+    file = LogFile(path)
+    file.open()
+    file.close()
+    assert max(read) == 1 << 18

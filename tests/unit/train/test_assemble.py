@@ -219,11 +219,19 @@ def test_a_run_without_a_valid_set_is_not_judged(recipe_with: RecipeWith, run: P
     assert step_folder(run / "checkpoints", 6).is_dir()
 
 
-def test_no_place_for_translations_stops_nothing(micro: Recipe, run: Path) -> None:
+@pytest.mark.parametrize("is_link", [False, True])
+def test_no_place_for_translations_stops_nothing(
+    micro: Recipe, run: Path, tmp_path: Path, *, is_link: bool
+) -> None:
     run.mkdir()
-    (run / "hypotheses").write_text("a file where the folder should be")
+    (tmp_path / "elsewhere").mkdir()
+    if is_link:
+        (run / "hypotheses").symlink_to(tmp_path / "elsewhere")
+    else:
+        (run / "hypotheses").write_text("a file where the folder should be")
     train_rank(run, micro, OPTIONS)
     assert of(run, TranslationScored)[0].hypotheses == ""
+    assert not any((tmp_path / "elsewhere").iterdir())
     assert of(run, EvaluationFinished)
 
 

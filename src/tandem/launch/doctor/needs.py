@@ -9,6 +9,7 @@ from tandem.config.subword import SubwordSection
 from tandem.estimate.flops import WMT_LENGTHS, training_flops
 from tandem.estimate.memory import RankMemory, checkpoint_bytes
 from tandem.estimate.parameters import count_parameters, vocabulary_of
+from tandem.files import tree_bytes
 
 __all__ = ["Needs"]
 
@@ -75,4 +76,4 @@ def _checkpoint_steps(recipe: Recipe) -> int:
 
 def _bytes_below(folder: Path) -> int:
     """0 where the data is not prepared yet: nobody knows then."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else 0
+    return tree_bytes(folder)

@@ -75,6 +75,7 @@ class Follower:
         self._series_share = self._read_share = 0.0
         self._is_behind = self._is_short = False
         self._due = self._list_due = self._answers_due = 0.0
+        self._timer = threading.Timer(0.0, self._forget)
         self._listing = threading.Lock()
         self._listed: dict[str, JsonValue] | None = None
 
@@ -135,6 +136,7 @@ class Follower:
                 self._read_on(_sizes(self.run))
                 self._due = time.monotonic() + self._rest_s(time.thread_time() - begun)
             assert self._series is not None
+            self._forget_later()
             return self._series
 
     def _read_on(self, sizes: Mapping[Path, int]) -> None:
@@ -177,9 +179,14 @@ class Follower:
         self._worker = None
         self._end_pulse()
         self.board.drop("state")
-        timer = threading.Timer(self._pace.forget_s, self._forget)
-        timer.daemon = True
-        timer.start()
+        self._forget_later()
+
+    def _forget_later(self) -> None:
+        """Also what was read for a figure that somebody fetched, without any page that stays open."""
+        self._timer.cancel()
+        self._timer = threading.Timer(self._pace.forget_s, self._forget)
+        self._timer.daemon = True
+        self._timer.start()
 
     def _forget(self) -> None:
         with self._life, self._reading:

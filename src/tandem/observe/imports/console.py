@@ -5,18 +5,24 @@ import gzip
 import lzma
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from tandem.errors import TandemError
 from tandem.files import open_regular
 from tandem.progress import SILENT, Progress
 
-__all__ = ["Line", "read_lines"]
+__all__ = ["MOST_BYTES", "Line", "read_lines"]
 
+MOST_BYTES = 1 << 30
+"""Of text; the log of a week that tells of every step has a twentieth of that."""
+LEAST_BYTES, MOST_RATIO = 1 << 24, 200
+"""A packed log may have so many bytes of text, or so many times its own: the best packers make a twentieth of one."""
 _CHUNK = 1 << 16
+_EMPTY = re.compile(rb"\n[\r\n]+")
 _LONGEST = 1 << 17
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
@@ -40,7 +46,7 @@ def read_lines(path: Path, progress: Progress = SILENT) -> Iterator[Line]:
         progress.bar("read", total=path.stat().st_size, unit="B") as bar,
     ):
         seen = 0
-        for line in _split(_unpack(file)):
+        for line in _split(_bounded(_unpack(file), path)):
             yield from _clean(line)
             if file.tell() != seen:
                 bar.advance(file.tell() - seen)
@@ -58,10 +64,30 @@ def _unpack(file: BufferedReader) -> BinaryIO:
     return file
 
 
-def _split(file: BinaryIO) -> Iterator[bytes]:
+def _bounded(file: BinaryIO, path: Path) -> Iterator[bytes]:
+    """What a log holds, without empty lines: a few bytes may unpack to any number of them."""
+    size = path.stat().st_size
+    most = (
+        MOST_BYTES
+        if isinstance(file, BufferedReader)
+        else min(MOST_BYTES, max(LEAST_BYTES, MOST_RATIO * size))
+    )
+    read, last = 0, b""
+    while chunk := _read(file):
+        if (read := read + len(chunk)) > most:
+            raise TandemError(
+                f"{path} holds more than {most:,} bytes of text: cut off what is no log of a run."
+            )
+        chunk = _EMPTY.sub(b"\n", chunk)
+        chunk = chunk[1:] if last == b"\n" and chunk.startswith(b"\n") else chunk
+        last = chunk[-1:] or last
+        yield chunk
+
+
+def _split(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Whole lines; what is longer than any line of a log is dropped as it comes, so that memory stays small."""
     rest, too_long = b"", False
-    while chunk := _read(file):
+    for chunk in chunks:
         *whole, rest = (rest + chunk).split(b"\n")
         for line in whole:
             if not too_long:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
 from tandem.errors import TandemError
+from tandem.files import walk
 from tandem.observe.imports.event_points import EventFile, Point, is_event_file
 from tandem.observe.imports.named import Named
 from tandem.observe.imports.writers import settle_writers
@@ -113,7 +114,8 @@ def _find(folder: Path) -> list[Path]:
         return [folder]
     if not folder.is_dir():
         raise TandemError(f"There is no folder {folder}: name the one with TensorBoard's event files.")
-    paths = sorted(path for path in folder.rglob("*") if is_event_file(path) and path.is_file())
+    found = (Path(entry.path) for entry in walk(folder))
+    paths = sorted(path for path in found if is_event_file(path) and path.is_file())
     if not paths:
         raise TandemError(f"{folder} has no event file (…tfevents…): name the folder that TensorBoard shows.")
     return paths

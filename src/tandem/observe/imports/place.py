@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tandem.artefact import explaining_full_disk
 from tandem.errors import TandemError
+from tandem.files import explaining_full_disk
 from tandem.runlog.event import Event
 from tandem.runlog.layout import RunLayout
 from tandem.runlog.record import Record, to_line

@@ -79,7 +79,12 @@ def process_ranks(series: Series) -> tuple[int, ...]:
 def _unlogged(series: Series) -> int:
     """How many ranks there were of which nothing is in the log."""
     logged = np.isfinite(series.ranks.duration_s).any(axis=1) | np.array(series.ranks.hosts, np.bool_)
-    return 0 if series.imported is not None else int((~logged).sum())
+    return 0 if series.imported is not None else _rank_count(series) - int(logged.sum())
+
+
+def _rank_count(series: Series) -> int:
+    """Of very many without a log some have no row."""
+    return max(series.ranks.ranks, series.started.ranks if series.started is not None else 0)
 
 
 def notes(series: Series) -> tuple[str, ...]:
@@ -87,7 +92,7 @@ def notes(series: Series) -> tuple[str, ...]:
     found = []
     if unlogged := _unlogged(series):
         found.append(
-            f"The logs of {count(unlogged)} of {count(series.ranks.ranks)} ranks are not here: look for them on the "
+            f"The logs of {count(unlogged)} of {count(_rank_count(series))} ranks are not here: look for them on the "
             "other hosts' disks."
         )
     if series.damaged:

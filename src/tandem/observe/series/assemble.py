@@ -29,10 +29,11 @@ from tandem.runlog.event import (
 
 __all__ = ["Assembly"]
 
+_MOST_UNLOGGED = 4096
 _NOT_MARKED = (DataPrepared, LossMeasured, ScoreImported, TranslationScored)
 """They are told of elsewhere in a series."""
-_MOST_CELLS = 1 << 24
-"""Ranks times steps."""
+_MOST_CELLS = 1 << 20
+"""Ranks times steps, of ranks that have no log."""
 
 
 class Assembly:
@@ -178,8 +179,7 @@ def _rank_count(parts: Sequence[Part], life: Life, *, steps: int) -> int:
 
     A log may say that there were any number; beyond those with a log there are rows for as many as fit into little.
     """
-    room = max(len(parts), _MOST_CELLS // max(1, steps))
-    return min(_claimed(parts, life), room)
+    return min(_claimed(parts, life), max(len(parts), min(_MOST_CELLS // max(1, steps), _MOST_UNLOGGED)))
 
 
 def _claimed(parts: Sequence[Part], life: Life) -> int:

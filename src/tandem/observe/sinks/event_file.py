@@ -73,7 +73,7 @@ def read_times(path: Path) -> Iterator[float]:
         while len(head := file.read(12)) == 12:
             (length,) = _LENGTH.unpack_from(head)
             body = file.read(length + 4) if length < _LONGEST else b""
-            if len(body) < length + 4:
+            if len(body) < max(length + 4, _WALL_TIME.size):
                 return
             yield _WALL_TIME.unpack_from(body)[1]
 

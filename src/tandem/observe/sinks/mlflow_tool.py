@@ -9,7 +9,6 @@ import yaml
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param
 
-from tandem.files import make_folder
 from tandem.observe.sinks.curves import Point
 from tandem.observe.sinks.tool import COLUMNS, Ending, Opening, table_rows
 from tandem.runlog.event import SampleTranslated
@@ -75,7 +74,6 @@ def open_run(opening: Opening) -> MlflowTool:
     """Begin or go on: at the server that MLflow's own settings name, or in a database in the run's folder."""
     logging.getLogger("mlflow").setLevel(logging.WARNING)
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    make_folder(opening.folder)
     local = f"sqlite:///{opening.folder / 'mlflow.db'}"
     client = MlflowClient(tracking_uri=local if opening.offline else None)
     if opening.id:

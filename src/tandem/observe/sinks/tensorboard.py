@@ -1,6 +1,7 @@
 """The curves of a run as TensorBoard shows them, written from the run log without TensorBoard."""
 
 import os
+import re
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -24,6 +25,7 @@ __all__ = ["TensorBoardSink"]
 
 NANO = 1_000_000_000
 PREFIX, SUFFIX = "events.out.tfevents.", ".tandem"
+_NUMBER = re.compile("[0-9]{1,15}")
 
 
 class TensorBoardSink:
@@ -66,12 +68,10 @@ class TensorBoardSink:
             return
         try:
             make_folder(self._folder, parents=True)
-            with open_append(self._path) as file:
-                file.write(self._buffer)
+            with open_append(self._path, below=self._folder.parent) as file:
+                _put(file.fileno(), self._buffer, at=self._size)
         except OSError as error:
             self.failure = f"TensorBoard's files are no longer written: {error.strerror}; the run log goes on"
-            with suppress(OSError):
-                os.truncate(self._path, self._size)
         else:
             self._size += len(self._buffer)
         self._buffer.clear()
@@ -92,7 +92,22 @@ class TensorBoardSink:
         self._buffer += frame(event)
 
 
+def _put(descriptor: int, data: bytes | bytearray, *, at: int) -> None:
+    """Append all of it, or nothing."""
+    left = memoryview(data)
+    try:
+        while left:
+            left = left[os.write(descriptor, left) :]
+    except OSError:
+        # The file that is open, and not whatever has its name.
+        with suppress(OSError):
+            os.ftruncate(descriptor, at)
+        raise
+    finally:
+        left.release()
+
+
 def _next_number(older: list[Path]) -> int:
     """A number for the next file: readers take the files in the order of their names, whatever the clock did."""
-    last = int(older[-1].name.removeprefix(PREFIX).removesuffix(SUFFIX)) if older else 0
-    return max(int(time.time()), last + 1)
+    names = (path.name.removeprefix(PREFIX).removesuffix(SUFFIX) for path in older)
+    return max([int(time.time()), *(int(name) + 1 for name in names if _NUMBER.fullmatch(name))])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
 from tandem.errors import TandemError
+from tandem.files import UnfitFileError, make_folder, walk
 from tandem.observe.sinks.curves import Point
 from tandem.runlog.event import SampleTranslated
 
@@ -71,8 +72,17 @@ def require_tool(name: str) -> None:
 def open_tool(name: str, opening: Opening) -> Tool:
     """Begin the run in the tool, or go on with it."""
     require_tool(name)
+    _refuse_links(opening.folder)
     tool: Tool = import_module(f"tandem.observe.sinks.{name}_tool").open_run(opening)
     return tool
+
+
+def _refuse_links(folder: Path) -> None:
+    """A tool's library writes where a link leads; wandb makes some itself, in folders that it makes anew each time."""
+    make_folder(folder)
+    for entry in walk(folder):
+        if entry.is_symlink() and folder / "wandb" not in Path(entry.path).parents:
+            raise UnfitFileError(f"{entry.path} is a link: remove it.")
 
 
 def table_rows(samples: Sequence[SampleTranslated]) -> list[list[str]]:

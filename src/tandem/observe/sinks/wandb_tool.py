@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import wandb
 
-from tandem.files import make_folder
 from tandem.observe.sinks.curves import Point
 from tandem.observe.sinks.tool import COLUMNS, Ending, Opening, table_rows
 from tandem.runlog.event import SampleTranslated
@@ -54,7 +53,6 @@ class WandbTool:
 
 def open_run(opening: Opening) -> WandbTool:
     """Begin or go on; its files lie in the run's folder."""
-    make_folder(opening.folder)
     settings = wandb.Settings(
         mode="offline" if opening.offline else "online",
         # The run log knows the hosts of the run; wandb knows this process.

@@ -3,10 +3,10 @@
 import math
 
 from tandem.observe.confidence import Grounds, Kind
+from tandem.observe.facts import fact_number
 from tandem.observe.finding import Evidence, Finding, Question
 from tandem.observe.numbers import count
 from tandem.observe.series.columns import Checkpoint, Series
-from tandem.observe.told import told_number
 from tandem.runlog.event import CheckpointFailed, CheckpointRejected
 
 __all__ = ["QUESTION", "judge"]
@@ -197,7 +197,7 @@ def _none(series: Series) -> Finding:
 def _imported(series: Series) -> Finding:
     """By the tool's kind of checkpoint, its plan, and the checkpoints that its log names."""
     is_tensorflow = series.imported is not None and series.imported.tool == "openseq2seq"
-    every = told_number(series, "save_checkpoint_steps")
+    every = fact_number(series, "save_checkpoint_steps")
     found = (_named(series), _planned(series, every), _best_models(series))
     sentences = [text for text in (*found, MADE if is_tensorflow else "") if text]
     if not any(found):

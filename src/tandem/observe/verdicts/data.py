@@ -5,10 +5,10 @@ import math
 from tandem.observe.confidence import Grounds
 from tandem.observe.data_card.answers import QUESTION as ASKED
 from tandem.observe.data_card.answers import headline
+from tandem.observe.facts import fact_number
 from tandem.observe.finding import Evidence, Finding, Question
 from tandem.observe.numbers import count, percent, share
 from tandem.observe.series.columns import Series
-from tandem.observe.told import told_number
 from tandem.runlog.card import DataCard
 
 __all__ = ["QUESTION", "judge"]
@@ -142,7 +142,7 @@ def _batch_evidence(series: Series, card: DataCard) -> tuple[Evidence, ...]:
 
 
 def _imported(series: Series) -> Finding:
-    pairs, gpus = told_number(series, "pairs_per_gpu"), told_number(series, "gpus")
+    pairs, gpus = fact_number(series, "pairs_per_gpu"), fact_number(series, "gpus")
     steps = int(series.steps.step[-1]) if len(series.steps) else 0
     if math.isnan(pairs) or math.isnan(gpus) or not steps:
         text = "Cannot tell: the size of the training set is not in the files that were read."

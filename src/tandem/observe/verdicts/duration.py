@@ -9,6 +9,7 @@ import numpy as np
 from tandem.observe.account import Account, settle
 from tandem.observe.confidence import Grounds
 from tandem.observe.exchange import measure_exchange
+from tandem.observe.facts import fact_count
 from tandem.observe.finding import Evidence, Finding, Question
 from tandem.observe.numbers import count, duration, percent
 from tandem.observe.series.columns import Series
@@ -264,9 +265,7 @@ def _of_hours(
 def _machines(series: Series) -> tuple[int, int]:
     """Hosts and GPUs; 0 where they are not known."""
     if series.imported is not None:
-        told = (series.imported.facts.get(name) for name in ("hosts", "gpus"))
-        hosts, gpus = (value if isinstance(value, int) else 0 for value in told)
-        return hosts, gpus
+        return fact_count(series, "hosts"), fact_count(series, "gpus")
     hosts = host_count(series) if all(series.ranks.hosts) else 0
     started = series.started
     return hosts, started.ranks if started is not None and started.device != "cpu" else 0

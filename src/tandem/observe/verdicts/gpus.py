@@ -15,11 +15,11 @@ from tandem.observe.devices import (
     tokens_per_s,
 )
 from tandem.observe.exchange import Exposure, measure_exchange
+from tandem.observe.facts import fact_number
 from tandem.observe.finding import Evidence, Finding, Question, Verdict, as_verdict
 from tandem.observe.numbers import percent
 from tandem.observe.series.columns import Series
 from tandem.observe.statistics import Estimate
-from tandem.observe.told import told_number
 from tandem.observe.verdicts.network import judge as judge_network
 from tandem.observe.verdicts.network import judge_exposure
 from tandem.observe.verdicts.words import UTILISATION, seconds
@@ -273,7 +273,7 @@ def _gauge_evidence(gauges: Gauges) -> tuple[Evidence, ...]:
 
 
 def _imported(series: Series) -> Finding:
-    utilisation = told_number(series, "observed_gpu_utilisation")
+    utilisation = fact_number(series, "observed_gpu_utilisation")
     told = (
         ""
         if math.isnan(utilisation)

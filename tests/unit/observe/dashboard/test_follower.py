@@ -158,3 +158,9 @@ def test_what_was_read_is_given_back_when_nobody_looks_for_long(run: Run) -> Non
         wait_until(lambda: "figure losses" in followed.board.versions())
     wait_until(lambda: followed._live is None)
     assert followed.series().steps.step[-1] == 40
+
+
+def test_what_was_read_for_one_figure_is_given_back_when_nobody_asks_again(run: Run) -> None:
+    followed = Follower(run.folder, key="fetched", pace=Pace(forget_s=0.01))
+    assert len(followed.series().steps)
+    wait_until(lambda: followed._series is None and followed._live is None)

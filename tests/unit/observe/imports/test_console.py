@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tandem.errors import TandemError
 from tandem.observe.imports.console import Line, read_lines
 
 
@@ -88,3 +89,25 @@ def test_mpirun_says_who_printed_a_line(tmp_path: Path) -> None:
 
 def test_a_line_that_is_longer_than_any_is_dropped_and_the_next_is_not(tmp_path: Path) -> None:
     assert texts(tmp_path, b"one\n" + b"x" * 3_000_000 + b"\ntwo\n") == ["one", "two"]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
+def test_empty_lines_are_nothing_however_many(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    assert texts(tmp_path, pack(b"one\n" + b"\n" * 300_000 + b"two\n\r\n\nthree\n")) == [
+        "one",
+        "two",
+        "three",
+    ]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_what_unpacks_to_more_than_any_log_is_refused(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    with pytest.raises(TandemError, match="holds more than 16,777,216 bytes of text"):
+        read(tmp_path, pack(b"\n" * ((1 << 24) + 1)))
+
+
+def test_a_hole_of_any_size_is_refused(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(TandemError, match="holds more than"):
+        list(read_lines(tmp_path / "log"))

@@ -183,3 +183,17 @@ def test_nothing_is_written_through_a_linked_folder(tmp_path: Path) -> None:
     sink.close()
     assert "is a link" in sink.failure
     assert not any((tmp_path / "elsewhere").iterdir())
+
+
+def test_a_link_that_waits_for_the_next_number_is_not_emptied(tmp_path: Path) -> None:
+    folder = tmp_path / "tensorboard"
+    folder.mkdir()
+    (tmp_path / "precious").write_text("mine")
+    for name in ("9999999999", "x", "-1"):
+        (folder / f"events.out.tfevents.{name}.tandem").write_bytes(bytes(1000))
+    sink, teller = TensorBoardSink(folder), Teller()
+    sink._path.symlink_to(tmp_path / "precious")
+    sink.apply(teller.step(1))
+    sink.flush()
+    assert sink.failure
+    assert (tmp_path / "precious").read_text() == "mine"

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tandem.artefact import explaining_full_disk, sha256_file, write_atomic
+from tandem.artefact import sha256_file, write_atomic
 from tandem.data.corpus.public.entry import Archive
 from tandem.data.corpus.public.transfer import Cut, PartialFile, Unreachable, transfer
 from tandem.errors import TandemError
+from tandem.files import explaining_full_disk
 from tandem.progress import SILENT, Progress
 
 __all__ = ["Downloaded", "download", "find_cache"]

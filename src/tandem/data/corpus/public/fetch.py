@@ -55,7 +55,9 @@ def fetch_corpus(
         archive.url: download(archive, cache, progress=progress, wait=wait) for archive in corpus.archives
     }
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with building(folder, kind=KIND, version=VERSION, fingerprint=mark, progress=progress) as build:
+    with building(
+        folder, kind=KIND, version=VERSION, fingerprint=mark, progress=progress, links=True
+    ) as build:
         counts = _write_text(corpus, archives, build.path, progress)
         facts = _describe(corpus, archives, counts)
         (build.path / "README.md").write_text(_render_readme(corpus, archives, counts), encoding="utf-8")

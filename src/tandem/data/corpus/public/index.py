@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
-from tandem.artefact import explaining_full_disk
 from tandem.data.corpus.public.entry import Archive, Form, Part, PublicCorpus, Split
 from tandem.data.corpus.public.unpack import require_mtdata
 from tandem.errors import TandemError
+from tandem.files import explaining_full_disk
 from tandem.progress import SILENT, Progress
 
 __all__ = ["IndexEntry", "find_indexed", "read_index", "search_index"]
