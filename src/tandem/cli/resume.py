@@ -20,7 +20,7 @@ from tandem.cli.hosts import (
     Python,
     SshConfig,
 )
-from tandem.cli.train import BatchTokens, Device, Fit, Plain, Restarts, Workers
+from tandem.cli.train import BatchTokens, Device, Exchange, Fit, Plain, Restarts, Workers, ordered
 from tandem.cli.training import How, train_here
 from tandem.errors import TandemError
 
@@ -37,6 +37,7 @@ def resume(
     device: Device = "auto",
     fit: Fit = False,
     batch_tokens: BatchTokens = None,
+    exchange: Exchange = "",
     restarts: Restarts = 3,
     plain: Plain = False,
     forward: ForwardTo = "",
@@ -56,7 +57,7 @@ def resume(
     file = run / "recipe.yaml"
     if not file.is_file():
         raise TandemError(f"There is no run in {run} (it has no {file.name}): begin one with tandem train.")
-    begun, wanted = (load_recipe(file, changes).recipe for changes in ((), overrides or ()))
+    begun, wanted = (load_recipe(file, changes).recipe for changes in ((), ordered(overrides, exchange)))
     for key in differences(begun, wanted):
         if not may_change_on_resume(key):
             raise TandemError(

@@ -31,7 +31,7 @@ from tandem.errors import TandemError
 if TYPE_CHECKING:
     from tandem.config import Recipe
 
-__all__ = ["BatchTokens", "Device", "Fit", "Plain", "Restarts", "Workers", "train"]
+__all__ = ["BatchTokens", "Device", "Exchange", "Fit", "Plain", "Restarts", "Workers", "ordered", "train"]
 
 Workers = Annotated[
     int, typer.Option(min=0, help="Processes; 0: all GPUs, or on the CPU one, or as many as before.")
@@ -53,6 +53,12 @@ KeyFolder = Annotated[
     ),
 ]
 Plain = Annotated[bool, typer.Option("--plain", help="Lines instead of a display.")]
+Exchange = Annotated[
+    str,
+    typer.Option(
+        help="How hosts exchange gradients: auto, exact, bf16 or packed; as exchange.mode in the recipe if not given."
+    ),
+]
 
 
 def train(
@@ -64,6 +70,7 @@ def train(
     device: Device = "auto",
     fit: Fit = False,
     batch_tokens: BatchTokens = None,
+    exchange: Exchange = "",
     restarts: Restarts = 3,
     plain: Plain = False,
     forward: ForwardTo = "",
@@ -85,7 +92,7 @@ def train(
     from tandem.config import load_recipe
     from tandem.launch.environment import rank_environment
 
-    loaded = load_recipe(recipe, overrides or ()).recipe
+    loaded = load_recipe(recipe, ordered(overrides, exchange)).recipe
     refuse_other_recipe(loaded, folder := run or Path("runs") / loaded.name)
     os.environ.update(rank_environment(os.environ))
     if _is_rank(hosts, key_folder):
@@ -115,6 +122,11 @@ def train(
         hosts=None if hosts is None else elsewhere,
     )
     train_here(loaded, folder, how)
+
+
+def ordered(overrides: list[str] | None, exchange: str) -> list[str]:
+    """Values to change, that of --exchange among them."""
+    return [*(overrides or ()), *([f"exchange.mode={exchange}"] if exchange else ())]
 
 
 def _is_rank(hosts: str | None, key_folder: Path | None) -> bool:
