@@ -108,7 +108,7 @@ def _go_back(store: CheckpointStore, newest: Restored, is_whole: Callable[[Resto
 
 
 def _choose(held: Sequence[_Told], hosts: Sequence[str]) -> int | None:
-    """The lowest rank with the newest checkpoint, or with the one before if that is more whole; None where there was never one."""
+    """The lowest rank with the newest checkpoint, or if that is not whole the one before; None where there is none."""
     _raise_first(held, "refused", hosts)
     found = [rank for rank, told in enumerate(held) if "step" in told]
     if not found:

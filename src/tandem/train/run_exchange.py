@@ -48,13 +48,25 @@ class RunExchange:
         return 1 if self.exchanger.coded is None else KEPT_STEPS
 
     def has_all_residuals(self) -> Callable[[Restored], bool]:
-        """Whether all residuals that belong to a checkpoint are on some disk; all ranks ask together."""
+        """Whether a checkpoint can be resumed to the bit, if that is possible on these hosts; all ranks ask together.
+
+        For that all residuals that belong to it must be on some disk.
+        """
         mine = {str(step): [owner.name for owner in owners] for step, owners in self.store.owners().items()}
         held = cast(list[dict[str, list[str]]], self.world.gather(mine))
+        topology = self.exchanger.topology
+        layout = (len(topology.hosts), topology.shares)
 
         def is_whole(restored: Restored) -> bool:
+            expected = _expected(restored.state)
+            if (
+                self.exchanger.coded is None
+                or not expected
+                or layout != (expected[0].hosts, expected[0].shares)
+            ):
+                return True
             names = {name for each in held for name in each.get(str(restored.step), ())}
-            return all(owner.name in names for owner in _expected(restored.state))
+            return all(owner.name in names for owner in expected)
 
         return is_whole
 
