@@ -5,7 +5,6 @@ their own, RUN/residuals/step-…/OWNER, and go when the checkpoint of their ste
 """
 
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -16,20 +15,17 @@ from torch import Tensor
 
 from tandem.artefact import JsonValue, building, fingerprint, read_manifest, verify
 from tandem.checkpoint.host import Crossing, copy_to_host
-from tandem.checkpoint.layout import step_folder, step_folders, step_of
+from tandem.checkpoint.layout import KEPT_STEPS, remove_stale_residuals, step_folder, step_folders, step_of
 from tandem.checkpoint.tensors import read_tensors, write_tensors
 from tandem.errors import TandemError
 from tandem.runlog.event import CheckpointFailed
 from tandem.runlog.layout import RunLayout
 from tandem.runlog.writer import RunLog
 
-__all__ = ["KEPT_STEPS", "Owner", "ResidualStore", "remove_stale_residuals"]
+__all__ = ["KEPT_STEPS", "Owner", "ResidualStore"]
 
 KIND, VERSION = "residuals", 1
 FILE = "residuals.safetensors"
-KEPT_STEPS = 2
-"""Newest steps that stay in any case: their checkpoints may still be written, or be on another host only."""
-
 _OWNER = re.compile(r"host-(\d{1,5})-of-(\d{1,5})-share-(\d{1,5})-of-(\d{1,5})")
 
 
@@ -108,7 +104,8 @@ class ResidualStore:
 
     def remove_stale(self, step: int) -> None:
         """Remove residuals on this disk whose checkpoints are gone, when `step` was saved last."""
-        remove_stale_residuals(self._run, before=step)
+        layout = RunLayout(self._run)
+        remove_stale_residuals(layout.residuals, layout.checkpoints, before=step)
 
     def load(self, step: int, owner: Owner) -> Mapping[str, Tensor]:
         """An owner's residuals, every byte checked; TandemError where they are not whole or do not fit."""
@@ -139,23 +136,8 @@ class ResidualStore:
             reason = f"Cannot write {folder}: {error}"
             self._log.log(CheckpointFailed(step=step, reason=reason))
             return reason
-        remove_stale_residuals(self._run, before=step)
+        self.remove_stale(step)
         return ""
-
-
-def remove_stale_residuals(run: Path, *, before: int | None = None) -> None:
-    """Remove residuals of steps whose checkpoints are gone; with `before`, leave that step and the one before alone."""
-    folders = _step_folders(run)
-    if before is not None:
-        earlier = [folder for folder in folders if step_of(folder) <= before]
-        folders = [folder for folder in folders if folder not in earlier[-KEPT_STEPS:]]
-        # Steps after this one are left from before the run went back: they will be written again.
-        folders = [folder for folder in folders if step_of(folder) < before]
-    kept = {step_of(folder) for folder in step_folders(RunLayout(run).checkpoints)}
-    for folder in folders:
-        if step_of(folder) not in kept:
-            # Another rank of this host may be at it; what stays costs room, and the next save tries again.
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _step_folders(run: Path) -> Sequence[Path]:

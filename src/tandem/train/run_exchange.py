@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from tandem.artefact import fingerprint
-from tandem.checkpoint.residuals import KEPT_STEPS, Owner, ResidualStore
+from tandem.checkpoint.layout import KEPT_STEPS
+from tandem.checkpoint.residuals import Owner, ResidualStore
 from tandem.checkpoint.restore import Restored
 from tandem.checkpoint.store import CheckpointStore
 from tandem.config import Recipe
