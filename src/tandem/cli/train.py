@@ -90,11 +90,9 @@ def train(
     Ctrl-C saves and ends; once more ends at once. Under torchrun, mpirun or srun it is one of the ranks.
     """
     from tandem.config import load_recipe
-    from tandem.launch.environment import rank_environment
 
     loaded = load_recipe(recipe, ordered(overrides, exchange)).recipe
     refuse_other_recipe(loaded, folder := run or Path("runs") / loaded.name)
-    os.environ.update(rank_environment(os.environ))
     if _is_rank(hosts, key_folder):
         alone = _Alone(forward=forward, key_folder=key_folder, is_trusted=network == "trusted")
         _train_as_rank(loaded, folder, alone, device=device, fit=fit, batch_tokens=batch_tokens)
@@ -131,6 +129,9 @@ def ordered(overrides: list[str] | None, exchange: str) -> list[str]:
 
 def _is_rank(hosts: str | None, key_folder: Path | None) -> bool:
     """Whether another launcher started this process as one of its ranks; refuses what does not go with that."""
+    from tandem.launch.environment import rank_environment
+
+    os.environ.update(rank_environment(os.environ))
     if {"RANK", "WORLD_SIZE"} <= os.environ.keys():
         if hosts is not None:
             raise TandemError("Another launcher (RANK is set) has chosen the hosts: leave --hosts out.")

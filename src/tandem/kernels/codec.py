@@ -1,6 +1,6 @@
 """Gradients to few bits and back, in one pass each."""
 
-# Shapes: R blocks of a program, B = 64 numbers of a block, P parts of a block that share bytes, W bytes of its codes.
+# Shapes: R blocks of a program, B = 64 numbers of a block, W bytes of its codes, P codes of a byte.
 
 from dataclasses import dataclass
 
@@ -277,9 +277,9 @@ def _store_codes(
     codes_ptr, code, rows, blocks, BITS: tl.constexpr, PARTS: tl.constexpr, B: tl.constexpr, R: tl.constexpr
 ):
     width: tl.constexpr = B // PARTS
-    shifted = tl.reshape(code, (R, PARTS, width)) << (tl.arange(0, PARTS) * BITS)[None, :, None]
+    shifted = tl.reshape(code, (R, width, PARTS)) << (tl.arange(0, PARTS) * BITS)[None, None, :]
     places = rows.to(tl.int64)[:, None] * width + tl.arange(0, width)[None, :]
-    tl.store(codes_ptr + places, tl.sum(shifted, 1).to(tl.uint8), mask=(rows < blocks)[:, None])
+    tl.store(codes_ptr + places, tl.sum(shifted, 2).to(tl.uint8), mask=(rows < blocks)[:, None])
 
 
 @triton.jit
@@ -289,5 +289,5 @@ def _load_codes(
     width: tl.constexpr = B // PARTS
     places = rows.to(tl.int64)[:, None] * width + tl.arange(0, width)[None, :]
     packed = tl.load(codes_ptr + places, mask=(rows < blocks)[:, None], other=0).to(tl.int32)
-    shifted = packed[:, None, :] >> (tl.arange(0, PARTS) * BITS)[None, :, None]
+    shifted = packed[:, :, None] >> (tl.arange(0, PARTS) * BITS)[None, None, :]
     return tl.reshape(shifted & ((1 << BITS) - 1), (R, B))

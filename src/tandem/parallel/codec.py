@@ -42,8 +42,8 @@ class GradientCodec:
     """Encodes flat fp32 regions of whole blocks of 64 numbers, and decodes them.
 
     It keeps nothing from call to call. Each block is by itself: however a region is cut between blocks, its codes are
-    the same. The same bytes give the same bits on every rank, on processors and GPUs alike. A number that is not finite
-    makes all of its block NaN, and no other; an all-zero block is sent exactly.
+    the same. The same bytes give the same bits on every rank: sums that come to the same in any order are all there is.
+    A number that is not finite makes all of its block NaN, and no other; an all-zero block is sent exactly.
 
     Adam's second moment of the same region must be the same in `encode` and in every `decode`.
     """
@@ -77,7 +77,8 @@ class GradientCodec:
     ) -> None:
         """Write values * unscale + residual to `out`, a buffer of bytes, and what is lost on the way to `remainder`.
 
-        `unscale` may be a tensor of one number, on the device. The remainder may be none of the others' memory.
+        `unscale` may be a tensor of one number, on the device. The remainder may take the place of the values or of the
+        residual, and of nothing else.
         """
         self._check(values.numel(), out)
         packed = self.packed(out)

@@ -1,6 +1,6 @@
 """The gradients' codec as it would be written down: whole tensors, on any device."""
 
-# Shapes: N blocks, B = 64 numbers of a block, P parts of a block that share bytes, W bytes of its codes.
+# Shapes: N blocks, B = 64 numbers of a block, W bytes of its codes, P codes of a byte.
 
 import torch
 from torch import Tensor
@@ -39,6 +39,7 @@ class PlainCodec:
 
     def __init__(self, tables: CodecTables) -> None:
         self._tables = tables
+        self._shifts = torch.arange(0, 8, tables.bits, dtype=torch.uint8, device=tables.codes.device)
 
     @torch.no_grad()
     def encode(
@@ -84,17 +85,12 @@ class PlainCodec:
         return (rotated_NB * scales_N1 * _scaling(second_moment)).flatten()
 
     def _packed(self, codes_NB: Tensor) -> Tensor:
-        codes_NPW = codes_NB.view(-1, self._tables.parts, self._tables.block_bytes)
-        shifted_NPW: Tensor = codes_NPW << self._shifts(codes_NB)
-        return shifted_NPW.sum(1, dtype=torch.uint8)
+        shifted_NWP: Tensor = codes_NB.view(-1, self._tables.block_bytes, self._tables.parts) << self._shifts
+        return shifted_NWP.sum(2, dtype=torch.uint8)
 
     def _unpacked(self, codes_NW: Tensor) -> Tensor:
-        codes_NPW: Tensor = codes_NW[:, None] >> self._shifts(codes_NW) & 2**self._tables.bits - 1
-        return codes_NPW.view(-1, BLOCK)
-
-    def _shifts(self, like: Tensor) -> Tensor:
-        bits = self._tables.bits
-        return torch.arange(0, 8, bits, dtype=torch.uint8, device=like.device)[:, None]
+        codes_NWP: Tensor = codes_NW[:, :, None] >> self._shifts & 2**self._tables.bits - 1
+        return codes_NWP.view(-1, BLOCK)
 
 
 def _scaling(second_moment: Tensor) -> Tensor:

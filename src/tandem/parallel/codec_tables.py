@@ -31,7 +31,7 @@ _DEVIATION = {1: 1 / math.sqrt(2 / math.pi), 2: 128.0, 4: 128.0, 8: 512 / 8.5}
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CodecTables:
-    """Constants of a codec, on its device. A byte holds one number of each of `parts` equal parts of a block."""
+    """Constants of a codec, on its device. A byte holds the codes of `parts` neighbours, the first lowest."""
 
     bits: int
     rotation: Tensor

@@ -183,21 +183,7 @@ def _train(place: _Place) -> str:
             way=way,
             exchange=exchange,
         )
-        started = training_started(
-            place.recipe,
-            place.world,
-            start=start,
-            checkpoint_hosts=tuple(data.hosts[rank] for rank in data.writers),
-            learner=learner,
-            plan=data.plan,
-            shape=shape,
-            way=way,
-        )
-        planned = batches_planned(
-            data.prepared, data.plan, epoch=start.state.cursor.epoch, layout=shape.layout
-        )
-        place.told.log(planned)
-        place.told.log(started)
+        _announce(place, data, learner, start=start, shape=shape, way=way)
         exchange.exchanger.announce(start.state.step)
         state, reason = run_training(run, start.state)
     place.told.log(
@@ -206,6 +192,24 @@ def _train(place: _Place) -> str:
         )
     )
     return reason
+
+
+def _announce(
+    place: _Place, data: _Data, learner: Learner, *, start: Start, shape: BatchShape, way: Way
+) -> None:
+    started = training_started(
+        place.recipe,
+        place.world,
+        start=start,
+        checkpoint_hosts=tuple(data.hosts[rank] for rank in data.writers),
+        learner=learner,
+        plan=data.plan,
+        shape=shape,
+        way=way,
+    )
+    planned = batches_planned(data.prepared, data.plan, epoch=start.state.cursor.epoch, layout=shape.layout)
+    place.told.log(planned)
+    place.told.log(started)
 
 
 def _open_data(place: _Place, stack: ExitStack) -> _Data:

@@ -171,6 +171,18 @@ def test_gradients_and_residual_are_put_together_on_the_way(unscale: float | Ten
     assert torch.equal(remainder, expected.remainder)
 
 
+@pytest.mark.parametrize("place", ["values", "residual"])
+def test_the_remainder_may_take_the_place_of_what_went_in(place: str) -> None:
+    codec, (gradient, second) = build(), draw(100)
+    residual, _ = draw(100, seed=1)
+    expected = send(codec, gradient + residual, second)
+    packed = torch.zeros_like(expected.packed)
+    remainder = gradient if place == "values" else residual
+    codec.encode(gradient, second, packed, remainder, residual=residual)
+    assert torch.equal(packed, expected.packed)
+    assert torch.equal(remainder, expected.remainder)
+
+
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
 @pytest.mark.parametrize("bits", BITS)
 def test_what_is_not_finite_makes_its_block_nan_and_no_other(bad: float, bits: int) -> None:

@@ -1,5 +1,7 @@
 """Messages, and the lanes in which they are made."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -47,7 +49,7 @@ def test_a_lane_does_its_tasks_in_order_and_gives_errors_to_whoever_waits() -> N
     def fail() -> None:
         raise ValueError("planted")
 
-    futures = [lane.submit(lambda number=number: done.append(number)) for number in range(50)]
+    futures = [lane.submit(partial(done.append, number)) for number in range(50)]
     failing, after = lane.submit(fail), lane.submit(torch.is_grad_enabled)
     with pytest.raises(ValueError, match="planted"):
         failing.result(timeout=30)
