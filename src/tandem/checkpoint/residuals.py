@@ -5,6 +5,7 @@ their own, RUN/residuals/step-…/OWNER, and go when the checkpoint of their ste
 """
 
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -106,6 +107,15 @@ class ResidualStore:
         """Remove residuals on this disk whose checkpoints are gone, when `step` was saved last."""
         layout = RunLayout(self._run)
         remove_stale_residuals(layout.residuals, layout.checkpoints, before=step)
+
+    def remove_later(self, step: int) -> None:
+        """Remove residuals on this disk of steps after the one that a run goes on from.
+
+        Another mode or other hosts may come to other ones: of no step may some be from before, and some from after.
+        """
+        for folder in _step_folders(self._run):
+            if step_of(folder) > step:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def load(self, step: int, owner: Owner) -> Mapping[str, Tensor]:
         """An owner's residuals, every byte checked; TandemError where they are not whole or do not fit."""

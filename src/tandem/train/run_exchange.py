@@ -74,6 +74,7 @@ class RunExchange:
     def resume(self, step: int, facts: Mapping[str, Any]) -> None:
         """Go on from a checkpoint, in its mode and with its residuals; other hosts get parts of the residuals' sum."""
         self.exchanger.resume(facts)
+        self.store.remove_later(step)
         expected = _expected(facts)
         if not expected:
             return
