@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from tests.distributed.ranks import run_ranks
+from tests.distributed.ranks import leave, run_ranks
 from tests.distributed.test_hosts import RECIPE
 
 from tandem.checkpoint.layout import step_folder
@@ -37,7 +37,7 @@ def train(world: World, folder: Path, run: str, hosts: Sequence[int], overrides:
     name = f"h{number}"
     platform.node = lambda: name
     os.environ.update(LOCAL_RANK=str(local), LOCAL_WORLD_SIZE=str(hosts[number - 1]))
-    world.close()
+    leave(world)
     recipe = recipe_of(folder, *overrides)
     try:
         train_rank(folder / run / name, recipe, Options(device="cpu", batch_tokens=200))
