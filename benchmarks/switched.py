@@ -27,6 +27,7 @@ from tandem.train.assemble import (
     _choose_shape,
     _Data,
     _open_data,
+    _open_exchange,
     _open_store,
     _Place,
     _resume,
@@ -144,10 +145,11 @@ class SwitchedTrainer:
         place = _Place(run=run, recipe=recipe, options=options, world=world, log=log, signals=signals)
         data = _open_data(place, ExitStack())
         learner = Learner.build(recipe, data.subword, world)
-        store = _open_store(place, data)
+        exchange = ExitStack().enter_context(_open_exchange(place, data, learner))
+        store = _open_store(place, data, exchange)
         if store is None:
             raise SystemExit("this process is told by its environment to be a rank other than 0")
-        start = _resume(place, data, learner, None)
+        start = _resume(place, data, learner, None, exchange=exchange)
         ways = [
             choose_way(
                 learner,
@@ -162,7 +164,15 @@ class SwitchedTrainer:
         way, untimed_way = (record_way(each, data.plan.shards, shape) for each in ways)
         with _open_stream(place, data, shape, start.state) as stream:
             timed = _build_run(
-                place, data, learner, start=start, shape=shape, stream=stream, store=store, way=way
+                place,
+                data,
+                learner,
+                start=start,
+                shape=shape,
+                stream=stream,
+                store=store,
+                way=way,
+                exchange=exchange,
             )
         meter = Meter(log, clock=clock, lag=LAG_STEPS[world.device.type])
         return cls(
@@ -174,7 +184,12 @@ class SwitchedTrainer:
             shape=shape,
             start=start.state,
             timed=timed,
-            untimed=replace(timed, clock=clock, step=_build_step(place, learner, untimed_way), meter=meter),
+            untimed=replace(
+                timed,
+                clock=clock,
+                step=_build_step(place, learner, untimed_way, exchange.exchanger),
+                meter=meter,
+            ),
         )
 
     def train(self, side: Side, steps: int) -> float:

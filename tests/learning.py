@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tandem.config import ModelSection, OptimSection
+from tandem.config import ExchangeSection, ModelSection, OptimSection
 from tandem.data.batches.batch import Batch
 from tandem.data.batches.fill import build_packed, build_padded
 from tandem.data.batches.plan import Cursor
@@ -18,16 +18,27 @@ from tandem.data.shards.ragged import Ragged
 from tandem.data.shards.special import SpecialIds
 from tandem.model import Transformer, build_model
 from tandem.parallel.buckets import GradientBuckets
+from tandem.parallel.topology import Topology
 from tandem.parallel.world import World
 from tandem.telemetry.clock import PhaseClock
 from tandem.train.asked import Asked
+from tandem.train.exchanger import Exchanger
 from tandem.train.optim import Optimizer
 from tandem.train.passes import PlainPass
 from tandem.train.precision import Precision, PrecisionName
 from tandem.train.schedule import build_schedule
 from tandem.train.step import SLOTS, StepNumbers, TrainingStep
 
-__all__ = ["Learner", "build_batch", "build_learner", "build_update", "pack", "train", "weights"]
+__all__ = [
+    "Learner",
+    "build_batch",
+    "build_learner",
+    "build_update",
+    "pack",
+    "pose_as_hosts",
+    "train",
+    "weights",
+]
 
 SPECIAL = SpecialIds()
 VOCABULARY = 32
@@ -55,6 +66,7 @@ class Learner:
     precision: Precision
     clock: PhaseClock
     step: TrainingStep
+    exchanger: Exchanger | None = None
 
 
 def build_learner(
@@ -65,8 +77,10 @@ def build_learner(
     model: dict[str, Any] | None = None,
     optim: dict[str, Any] | None = None,
     probe_steps: int | None = None,
+    exchange: dict[str, Any] | None = None,
+    hosts: Sequence[int] = (),
 ) -> Learner:
-    """All parts of a training step, many small buckets among them."""
+    """All parts of a training step, many small buckets among them; `hosts` are numbers of ranks, for an exchange."""
     section, rules = ModelSection(**(MODEL | (model or {}))), OptimSection(**(OPTIM | (optim or {})))
     built = build_model(
         section, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY, pad=SPECIAL.pad, seed=1
@@ -75,6 +89,18 @@ def build_learner(
     optimizer, precise = Optimizer(built, rules, buckets), Precision(precision, world.device)
     clock = PhaseClock(world.device)
     learn = PlainPass(built, precision=precise, buckets=buckets, smoothing=0.1, clock=clock)
+    exchanger = None
+    if exchange is not None:
+        exchanger = Exchanger(
+            buckets,
+            world=world,
+            topology=pose_as_hosts(world, hosts),
+            section=ExchangeSection(**exchange),
+            second_moment=optimizer.second_moment,
+            seed=5,
+            timeout_s=60.0,
+        )
+        exchanger.resume({})
     step = TrainingStep(
         learn,
         world=world,
@@ -85,10 +111,23 @@ def build_learner(
         seed=7,
         clock=clock,
         probe_steps=probe_steps,
+        exchanger=exchanger,
     )
     return Learner(
-        model=built, buckets=buckets, optimizer=optimizer, precision=precise, clock=clock, step=step
+        model=built,
+        buckets=buckets,
+        optimizer=optimizer,
+        precision=precise,
+        clock=clock,
+        step=step,
+        exchanger=exchanger,
     )
+
+
+def pose_as_hosts(world: World, hosts: Sequence[int]) -> Topology:
+    """The ranks of a test as so many ranks on each host."""
+    places = [(f"h{number}", local) for number, ranks in enumerate(hosts, 1) for local in range(ranks)]
+    return Topology.build([name for name, _ in places], [local for _, local in places], rank=world.rank)
 
 
 def build_update(world: World, step: int, *, pairs: int = 13) -> UpdateBatches:

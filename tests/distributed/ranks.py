@@ -12,7 +12,7 @@ import torch
 from tandem.parallel.key_values import STORE
 from tandem.parallel.world import World, open_world
 
-__all__ = ["run_ranks"]
+__all__ = ["leave", "run_ranks"]
 
 DEADLINE_S = 60
 # Imported once for all ranks; the last one by torch, at the first backward pass.
@@ -45,6 +45,12 @@ def run_ranks(work: Callable[..., Any], size: int, *arguments: Any) -> list[Any]
     failures = [f"rank {rank}: {result}" for rank, (good, result) in enumerate(told) if not good]
     assert not failures, "\n".join(failures)
     return [result for _, result in told]
+
+
+def leave(world: World) -> None:
+    """Leave the test's own world, to meet again as a run does: in another file, as others may still be in this one."""
+    world.close()
+    os.environ[STORE] += "-again"
 
 
 def _run(

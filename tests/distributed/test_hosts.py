@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 import torch
-from tests.distributed.ranks import run_ranks
+from tests.distributed.ranks import leave, run_ranks
 
 from tandem.checkpoint.layout import step_folder
 from tandem.checkpoint.restore import restore
@@ -52,7 +52,7 @@ def become_host(world: World) -> str:
     name = f"h{world.rank + 1}"
     platform.node = lambda: name
     os.environ.update(LOCAL_RANK="0", LOCAL_WORLD_SIZE="1", MASTER_PORT=str(world.gather(_free_port())[0]))
-    world.close()
+    leave(world)
     return name
 
 

@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from tests.distributed.ranks import run_ranks
+from tests.distributed.ranks import leave, run_ranks
 
 from tandem.config import load_recipe
 from tandem.data.prepare import prepare
@@ -43,7 +43,7 @@ telemetry: {probe_steps: 10}
 def train(world: World, folder: Path, run: str, steps: int) -> None:
     """Leave the test's own world, and meet again as a run does."""
     os.environ["MASTER_PORT"] = str(world.gather(_free_port())[0])
-    world.close()
+    leave(world)
     recipe = load_recipe(
         folder / "recipe.yaml", [f"data.folder={folder / 'data'}", f"train.max_steps={steps}"]
     ).recipe

@@ -11,6 +11,7 @@ from tandem.files import remove_tree
 from tandem.lock import beside, locked
 
 __all__ = [
+    "KEPT_STEPS",
     "KIND",
     "MANIFEST",
     "MODEL",
@@ -22,6 +23,7 @@ __all__ = [
     "clear_leftovers",
     "leftovers",
     "remove",
+    "remove_stale_residuals",
     "set_aside",
     "set_aside_folders",
     "step_folder",
@@ -37,6 +39,9 @@ OPTIMIZER = "optimizer.safetensors"
 STATE = "state.json"
 RECIPE = "recipe.yaml"
 MANIFEST = "manifest.json"
+
+KEPT_STEPS = 2
+"""Newest steps whose residuals stay in any case."""
 
 REMOVED = "removed"
 """Ends the name of a folder that is being deleted: readers no longer see it."""
@@ -92,6 +97,21 @@ def remove(folder: Path) -> str:
 def leftovers(checkpoints: Path) -> list[Path]:
     """Folders that a killed writer left half-written, or a killed remover half-deleted; some may still be written."""
     return [checkpoints / name for name in sorted(_names(checkpoints)) if _HALF.fullmatch(name)]
+
+
+def remove_stale_residuals(residuals: Path, checkpoints: Path, *, before: int | None = None) -> None:
+    """Remove residuals of steps whose checkpoints are gone; with `before`, only of steps before the last two up to it.
+
+    The checkpoints of those may still be written, or be on another host only; later ones will be written again.
+    """
+    folders = step_folders(residuals)
+    if before is not None:
+        folders = [folder for folder in folders if step_of(folder) <= before][:-KEPT_STEPS]
+    kept = {step_of(folder) for folder in step_folders(checkpoints)}
+    for folder in folders:
+        if step_of(folder) not in kept:
+            # Another rank of this host may be at it; what stays costs room, and the next save tries again.
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def clear_leftovers(checkpoints: Path) -> None:

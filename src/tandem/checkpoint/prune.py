@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tandem.checkpoint.layout import REMOVED, clear_leftovers, leftovers, remove
+from tandem.checkpoint.layout import REMOVED, clear_leftovers, leftovers, remove, remove_stale_residuals
 from tandem.checkpoint.listing import (
     CheckpointInfo,
     by_bleu,
@@ -80,6 +80,7 @@ def prune(run: Path, *, keep: int = 1, progress: Progress = SILENT) -> Plan:
                 stuck |= _remove(info.folder)
                 bar.advance(1)
         clear_leftovers(RunLayout(run).checkpoints)
+        remove_stale_residuals(RunLayout(run).residuals, RunLayout(run).checkpoints)
         return _gone(plan, stuck)
 
 

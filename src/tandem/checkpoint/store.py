@@ -22,6 +22,7 @@ from tandem.checkpoint.layout import (
     set_aside,
     step_folder,
     step_folders,
+    step_of,
 )
 from tandem.checkpoint.listing import Scores, list_checkpoints
 from tandem.checkpoint.restore import Restored, restore
@@ -106,19 +107,27 @@ class CheckpointStore:
         if self._failure is not None:
             raise TandemError(self._failure)
 
+    def settle(self) -> None:
+        """Wait until nothing is being written, whether it could be or not."""
+        self._finish()
+
     def close(self) -> None:
         """Finish what is being written."""
         self._finish()
         self._pool.shutdown()
 
-    def newest(self) -> Restored | None:
+    def newest(self, *, before: int | None = None) -> Restored | None:
         """The newest whole checkpoint, every byte of it checked; None where none was ever written.
 
-        Newer ones that are not whole are logged and set aside. Where none is whole nothing is touched: TandemError.
+        With `before`, the newest of an earlier step. Newer ones that are not whole are logged and set aside. Where none
+        is whole nothing is touched: TandemError.
         """
         self._finish()
         rejected: dict[Path, str] = {}
-        for folder in reversed(step_folders(self._folder)):
+        folders = [
+            folder for folder in step_folders(self._folder) if before is None or step_of(folder) < before
+        ]
+        for folder in reversed(folders):
             try:
                 restored = restore(folder)
             except TandemError as error:

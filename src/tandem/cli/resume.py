@@ -3,7 +3,7 @@
 # Imports wait until a command runs, so that --help answers at once.
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,9 +20,12 @@ from tandem.cli.hosts import (
     Python,
     SshConfig,
 )
-from tandem.cli.train import BatchTokens, Device, Fit, Plain, Restarts, Workers
+from tandem.cli.train import BatchTokens, Device, Exchange, Fit, Plain, Restarts, Workers, ordered
 from tandem.cli.training import How, train_here
 from tandem.errors import TandemError
+
+if TYPE_CHECKING:
+    from tandem.config import Recipe
 
 __all__ = ["resume"]
 
@@ -37,6 +40,7 @@ def resume(
     device: Device = "auto",
     fit: Fit = False,
     batch_tokens: BatchTokens = None,
+    exchange: Exchange = "",
     restarts: Restarts = 3,
     plain: Plain = False,
     forward: ForwardTo = "",
@@ -51,18 +55,10 @@ def resume(
     network: Network = "any",
 ) -> None:
     """Go on with a run from its newest checkpoint, on as many workers as you like."""
-    from tandem.config import differences, load_recipe, may_change_on_resume
-
     file = run / "recipe.yaml"
     if not file.is_file():
         raise TandemError(f"There is no run in {run} (it has no {file.name}): begin one with tandem train.")
-    begun, wanted = (load_recipe(file, changes).recipe for changes in ((), overrides or ()))
-    for key in differences(begun, wanted):
-        if not may_change_on_resume(key):
-            raise TandemError(
-                f"{key} cannot change in a run that was begun with another value: leave it out, or begin another "
-                "run with tandem train --run."
-            )
+    wanted = _changed(file, ordered(overrides, exchange))
     how = How(
         workers=workers,
         device=device,
@@ -87,3 +83,17 @@ def resume(
         ),
     )
     train_here(wanted, run, how)
+
+
+def _changed(file: Path, changes: list[str]) -> "Recipe":
+    """The recipe that a run was begun with, with other values where a run may have them."""
+    from tandem.config import differences, load_recipe, may_change_on_resume
+
+    begun, wanted = (load_recipe(file, values).recipe for values in ((), changes))
+    for key in differences(begun, wanted):
+        if not may_change_on_resume(key):
+            raise TandemError(
+                f"{key} cannot change in a run that was begun with another value: leave it out, or begin another "
+                "run with tandem train --run."
+            )
+    return wanted

@@ -31,7 +31,7 @@ from tandem.errors import TandemError
 if TYPE_CHECKING:
     from tandem.config import Recipe
 
-__all__ = ["BatchTokens", "Device", "Fit", "Plain", "Restarts", "Workers", "train"]
+__all__ = ["BatchTokens", "Device", "Exchange", "Fit", "Plain", "Restarts", "Workers", "ordered", "train"]
 
 Workers = Annotated[
     int, typer.Option(min=0, help="Processes; 0: all GPUs, or on the CPU one, or as many as before.")
@@ -53,6 +53,12 @@ KeyFolder = Annotated[
     ),
 ]
 Plain = Annotated[bool, typer.Option("--plain", help="Lines instead of a display.")]
+Exchange = Annotated[
+    str,
+    typer.Option(
+        help="How hosts exchange gradients: auto, exact, bf16 or packed; as exchange.mode in the recipe if not given."
+    ),
+]
 
 
 def train(
@@ -64,6 +70,7 @@ def train(
     device: Device = "auto",
     fit: Fit = False,
     batch_tokens: BatchTokens = None,
+    exchange: Exchange = "",
     restarts: Restarts = 3,
     plain: Plain = False,
     forward: ForwardTo = "",
@@ -83,11 +90,9 @@ def train(
     Ctrl-C saves and ends; once more ends at once. Under torchrun, mpirun or srun it is one of the ranks.
     """
     from tandem.config import load_recipe
-    from tandem.launch.environment import rank_environment
 
-    loaded = load_recipe(recipe, overrides or ()).recipe
+    loaded = load_recipe(recipe, ordered(overrides, exchange)).recipe
     refuse_other_recipe(loaded, folder := run or Path("runs") / loaded.name)
-    os.environ.update(rank_environment(os.environ))
     if _is_rank(hosts, key_folder):
         alone = _Alone(forward=forward, key_folder=key_folder, is_trusted=network == "trusted")
         _train_as_rank(loaded, folder, alone, device=device, fit=fit, batch_tokens=batch_tokens)
@@ -117,8 +122,16 @@ def train(
     train_here(loaded, folder, how)
 
 
+def ordered(overrides: list[str] | None, exchange: str) -> list[str]:
+    """Values to change, that of --exchange among them."""
+    return [*(overrides or ()), *([f"exchange.mode={exchange}"] if exchange else ())]
+
+
 def _is_rank(hosts: str | None, key_folder: Path | None) -> bool:
     """Whether another launcher started this process as one of its ranks; refuses what does not go with that."""
+    from tandem.launch.environment import rank_environment
+
+    os.environ.update(rank_environment(os.environ))
     if {"RANK", "WORLD_SIZE"} <= os.environ.keys():
         if hosts is not None:
             raise TandemError("Another launcher (RANK is set) has chosen the hosts: leave --hosts out.")

@@ -6,6 +6,7 @@ from tandem.config.clean import CleanSection
 from tandem.config.data import BuiltinCorpus, Corpus, DataSection
 from tandem.config.difference import differences, may_change_on_resume
 from tandem.config.evaluate import EvaluateSection
+from tandem.config.exchange import ExchangeSection
 from tandem.config.keys import Key, recipe_keys
 from tandem.config.load import LoadedRecipe, load_recipe
 from tandem.config.model import ModelSection
@@ -25,6 +26,7 @@ __all__ = [
     "Corpus",
     "DataSection",
     "EvaluateSection",
+    "ExchangeSection",
     "Key",
     "LoadedRecipe",
     "ModelSection",

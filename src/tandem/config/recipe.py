@@ -11,6 +11,7 @@ from tandem.config.checkpoint import CheckpointSection
 from tandem.config.clean import CleanSection
 from tandem.config.data import DataSection
 from tandem.config.evaluate import EvaluateSection
+from tandem.config.exchange import ExchangeSection
 from tandem.config.model import ModelSection
 from tandem.config.optim import OptimSection
 from tandem.config.section import Section
@@ -58,6 +59,9 @@ class Recipe(Section):
 
     checkpoint: CheckpointSection = CheckpointSection()
     """How often the run is saved, and what is kept."""
+
+    exchange: ExchangeSection = ExchangeSection()
+    """How ranks on several hosts exchange their gradients."""
 
     telemetry: TelemetrySection = TelemetrySection()
     """How closely the run is watched; it changes nothing of what is learnt."""

@@ -7,6 +7,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
+from tandem.parallel.exchange import ExactExchange, Exchange
+from tandem.parallel.regions import BucketRegions, find_regions
 from tandem.parallel.world import Handle, World
 
 __all__ = ["GradientBuckets", "bucket_bytes_for"]
@@ -44,15 +46,17 @@ class GradientBuckets:
         self._places = places = _lay_out(self._parameters)
         total = -(-places[-1] // _ROW) * _ROW
         flat = torch.zeros(total + slots, dtype=torch.float32, device=world.device)
-        self._flat, self.gradients, self.slots = flat, flat[:total], flat[total:]
+        self.flat, self.gradients, self.slots = flat, flat[:total], flat[total:]
         self._views = self.views(flat)
         limit = (bucket_bytes or bucket_bytes_for(total * _NUMBER_BYTES)) // _NUMBER_BYTES
         self._bucket_of, starts = _fill(places, limit)
         self._bucket_of_parameter: dict[Tensor, int] = dict(
             zip(self._parameters, self._bucket_of, strict=True)
         )
-        self._buckets = tuple(flat[start:stop] for start, stop in pairwise([*starts, total + slots]))
-        self.sent_bytes = flat.numel() * _NUMBER_BYTES if world.size > 1 else 0
+        self._bounds = tuple(pairwise([*starts, total + slots]))
+        self.buckets = tuple(flat[start:stop] for start, stop in self._bounds)
+        self.exchange: Exchange = ExactExchange(self, world)
+        """By which ranks sum; another one may take its place between two updates."""
         self._handles: list[Handle] = []
         self._marks: list[torch.cuda.Event] | None = None
         self._stream: torch.cuda.Stream | None = None
@@ -64,7 +68,7 @@ class GradientBuckets:
         self._attach()
 
     def __len__(self) -> int:
-        return len(self._buckets)
+        return len(self.buckets)
 
     def views(self, flat: Tensor) -> dict[Tensor, Tensor]:
         """By parameter: its part of a tensor that is laid out like `gradients`."""
@@ -74,9 +78,18 @@ class GradientBuckets:
             for parameter, start in starts
         }
 
+    @property
+    def sent_bytes(self) -> int:
+        """Bytes that this rank gives to the exchange of a step."""
+        return self.exchange.sent_bytes
+
+    def regions(self) -> list[BucketRegions]:
+        """What of each bucket an exchange may encode, and what it must sum exactly."""
+        return find_regions(self._parameters, self._places, self._bounds, slots=len(self.slots))
+
     def clear(self) -> None:
         """Begin an update: all gradients and slots are zero."""
-        self._flat.zero_()
+        self.flat.zero_()
 
     @contextmanager
     def sending(self) -> Iterator[None]:
@@ -139,7 +152,7 @@ class GradientBuckets:
         """
         self._dropped = len(self._handles)
         self._attach()
-        for bucket in self._buckets[self._dropped :]:
+        for bucket in self.buckets[self._dropped :]:
             bucket.zero_()
 
     @property
@@ -174,8 +187,7 @@ class GradientBuckets:
             return
         # Every rank sends the buckets in this order, whichever order its gradients come in.
         for number in range(len(self._handles), until):
-            handle = self._world.start_sum(self._buckets[number], f"sum of bucket {number + 1}")
-            self._handles.append(handle)
+            self._handles.append(self.exchange.start(number))
 
 
 def bucket_bytes_for(total_bytes: int) -> int:

@@ -40,7 +40,8 @@ _PATIENCE = (timedelta(seconds=20), *[timedelta(seconds=60)] * (_TRIES - 2))
 def join(*, rank: int, size: int, device: torch.device, timeout_s: float) -> None:
     """Join the process group of all ranks, as the environment says.
 
-    NCCL joins GPUs; through a mesh, which NCCL cannot use, gloo does.
+    NCCL joins GPUs; through a mesh, which NCCL cannot use, gloo does. Between hosts encoded gradients lie in host
+    memory, which gloo carries beside NCCL.
     """
     is_one_host = os.environ.get("LOCAL_WORLD_SIZE") == str(size)
     timeout = timedelta(seconds=timeout_s)
@@ -52,13 +53,20 @@ def join(*, rank: int, size: int, device: torch.device, timeout_s: float) -> Non
         _register(_GuardedGloo(Path(mesh) if mesh else None, timeout))
     nccl = gpu and not is_guarded
     dist.init_process_group(
-        _BACKEND if is_guarded else "nccl" if nccl else "gloo",
+        _BACKEND if is_guarded else _open_backend(nccl=nccl, is_one_host=is_one_host),
         store=_open_store(rank, size, timeout_s=timeout_s, is_one_host=is_one_host),
         rank=rank,
         world_size=size,
         timeout=timeout,
         device_id=device if nccl else None,
     )
+
+
+def _open_backend(*, nccl: bool, is_one_host: bool) -> str:
+    """On a network that somebody vouched for, or inside one host of GPUs."""
+    if not nccl:
+        return "gloo"
+    return "nccl" if is_one_host else "cpu:gloo,cuda:nccl"
 
 
 # --- the store ---

@@ -44,6 +44,11 @@ class RunLayout:
         return self.folder / "checkpoints"
 
     @property
+    def residuals(self) -> Path:
+        """Folder of what encoding gradients has left over, by step and rank."""
+        return self.folder / "residuals"
+
+    @property
     def tensorboard(self) -> Path:
         """Folder of the curves that TensorBoard shows."""
         return self.folder / "tensorboard"

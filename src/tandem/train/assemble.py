@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,10 +13,8 @@ from tandem.config import Recipe, recipe_yaml
 from tandem.data.batches.plan import UpdatePlan
 from tandem.data.batches.shape import BatchShape
 from tandem.data.batches.stream import BatchStream
-from tandem.data.corpus.held_out import HeldOutSet
 from tandem.data.prepared import Prepared, open_prepared
 from tandem.data.subword.learn import Subword
-from tandem.data.subword.model import SegmentedModel, join_pieces
 from tandem.errors import TandemError
 from tandem.lock import using
 from tandem.parallel.world import World, open_world
@@ -38,32 +36,29 @@ from tandem.train.capacity import (
     choose_capacity,
     describe_shape,
     layout_for,
-    layout_for_evaluation,
     maybe_same_shape,
 )
 from tandem.train.disks import find_writers
+from tandem.train.evaluator import maybe_build_validator
+from tandem.train.exchanger import Exchanger
 from tandem.train.fit import find_capacity
 from tandem.train.judge import Judge
-from tandem.train.keep import Keeper
+from tandem.train.keep import Keeper, of_first_rank
 from tandem.train.learner import Learner
 from tandem.train.loop import Run, run_training
 from tandem.train.match import DATA, check_match, describe_data, describe_files
-from tandem.train.measured import build_measured
 from tandem.train.memory import keep_freed_memory
 from tandem.train.meter import LAG_STEPS, Meter
 from tandem.train.resume import Start, find_start
+from tandem.train.run_exchange import RunExchange, open_exchange
 from tandem.train.sampled import sampling_host
 from tandem.train.schedule import build_schedule
-from tandem.train.seeds import derived_seed
 from tandem.train.start_from import start_from
 from tandem.train.step import TrainingStep
 from tandem.train.stop import ASKED
-from tandem.train.validate import PROBE, VALID, Validator
+from tandem.train.validate import Validator
 from tandem.train.way import Way, choose_way, record_way
-from tandem.translate.marks import build_marks
-from tandem.translate.torch_engine import TorchEngine
-from tandem.translate.translator import Translator
-from tandem.translate.wish import recipe_wish
+from tandem.train.weight_check import check_weights
 
 __all__ = ["Options", "train_rank"]
 
@@ -153,11 +148,12 @@ def _train(place: _Place) -> str:
         learner = Learner.build(place.recipe, data.subword, place.world)
         place.world.barrier()
         place.log.log(measure_device(place.world.device, learner.precision.name))
-        store = _open_store(place, data)
+        exchange = stack.enter_context(_open_exchange(place, data, learner))
+        store = _open_store(place, data, exchange)
         if store is not None:
             stack.callback(store.close)
             store.reserve(model=learner.weights(), optimizer=learner.rest())
-        start = _resume(place, data, learner, store)
+        start = _resume(place, data, learner, store, exchange=exchange)
         way = choose_way(
             learner,
             data.plan.shards,
@@ -176,22 +172,19 @@ def _train(place: _Place) -> str:
             device=str(place.world.device),
         )
         stack.enter_context(stream)
-        run = _build_run(place, data, learner, start=start, shape=shape, stream=stream, store=store, way=way)
-        started = training_started(
-            place.recipe,
-            place.world,
+        run = _build_run(
+            place,
+            data,
+            learner,
             start=start,
-            checkpoint_hosts=tuple(data.hosts[rank] for rank in data.writers),
-            learner=learner,
-            plan=data.plan,
             shape=shape,
+            stream=stream,
+            store=store,
             way=way,
+            exchange=exchange,
         )
-        planned = batches_planned(
-            data.prepared, data.plan, epoch=start.state.cursor.epoch, layout=shape.layout
-        )
-        place.told.log(planned)
-        place.told.log(started)
+        _announce(place, data, learner, start=start, shape=shape, way=way)
+        exchange.exchanger.announce(start.state.step)
         state, reason = run_training(run, start.state)
     place.told.log(
         TrainingFinished(
@@ -199,6 +192,24 @@ def _train(place: _Place) -> str:
         )
     )
     return reason
+
+
+def _announce(
+    place: _Place, data: _Data, learner: Learner, *, start: Start, shape: BatchShape, way: Way
+) -> None:
+    started = training_started(
+        place.recipe,
+        place.world,
+        start=start,
+        checkpoint_hosts=tuple(data.hosts[rank] for rank in data.writers),
+        learner=learner,
+        plan=data.plan,
+        shape=shape,
+        way=way,
+    )
+    planned = batches_planned(data.prepared, data.plan, epoch=start.state.cursor.epoch, layout=shape.layout)
+    place.told.log(planned)
+    place.told.log(started)
 
 
 def _open_data(place: _Place, stack: ExitStack) -> _Data:
@@ -225,7 +236,19 @@ def _told(error: OSError | TandemError) -> str:
     return f"Cannot read {error.filename}: {error.strerror}; check the disk and your rights to it."
 
 
-def _open_store(place: _Place, data: _Data) -> CheckpointStore | None:
+def _open_exchange(place: _Place, data: _Data, learner: Learner) -> AbstractContextManager[RunExchange]:
+    return open_exchange(
+        place.recipe,
+        learner,
+        place.world,
+        run=place.run,
+        host=data.hosts[place.world.rank],
+        timeout_s=place.options.timeout_s,
+        log=place.log,
+    )
+
+
+def _open_store(place: _Place, data: _Data, exchange: RunExchange) -> CheckpointStore | None:
     if place.world.rank not in data.writers:
         return None
     rules = place.recipe.checkpoint
@@ -233,14 +256,21 @@ def _open_store(place: _Place, data: _Data) -> CheckpointStore | None:
         RunLayout(place.run).checkpoints,
         recipe_text=recipe_yaml(place.recipe),
         subword_folder=data.prepared.subword_folder,
-        keep_last=rules.keep_last,
+        keep_last=max(rules.keep_last, exchange.least_kept),
         keep_best=rules.keep_best,
         log=place.log,
         on_wait=place.world.pulse.beat,
     )
 
 
-def _resume(place: _Place, data: _Data, learner: Learner, store: CheckpointStore | None) -> Start:
+def _resume(
+    place: _Place,
+    data: _Data,
+    learner: Learner,
+    store: CheckpointStore | None,
+    *,
+    exchange: RunExchange,
+) -> Start:
     start = find_start(
         store,
         learner,
@@ -248,7 +278,9 @@ def _resume(place: _Place, data: _Data, learner: Learner, store: CheckpointStore
         hosts=data.hosts,
         first=data.plan.cursor(0),
         check=lambda restored: check_match(restored, place.recipe, data.mark),
+        is_whole=exchange.has_all_residuals(),
     )
+    exchange.resume(start.state.step, start.facts)
     if place.recipe.train.start_from is not None and not start.resumed_from:
         start_from(place.recipe.train.start_from, learner, data.subword, place.world)
     return start
@@ -287,6 +319,7 @@ def _build_run(
     stream: BatchStream,
     store: CheckpointStore | None,
     way: Way,
+    exchange: RunExchange,
 ) -> Run:
     recipe, world, clock = place.recipe, place.world, way.clock
     clockwork = Clockwork(recipe, trained_s=start.state.trained_s)
@@ -297,8 +330,13 @@ def _build_run(
         store=store,
         weights=learner.weights,
         rest=learner.rest,
-        facts={DATA: data.mark, BATCHES: describe_shape(shape, world)},
-        elapsed_s=lambda: _of_first_rank(clockwork.elapsed_s, world),
+        facts=lambda step: {
+            DATA: data.mark,
+            BATCHES: describe_shape(shape, world),
+            **exchange.exchanger.facts(step),
+        },
+        exchange=exchange,
+        elapsed_s=lambda: of_first_rank(clockwork.elapsed_s, world),
         on_saved=lambda: _begin_anew(clock, clockwork.saved),
         saved_step=start.state.step,
     )
@@ -306,13 +344,14 @@ def _build_run(
         recipe=recipe,
         plan=data.plan,
         stream=stream,
-        step=_build_step(place, learner, way),
+        step=_build_step(place, learner, way, exchange.exchanger),
         clock=clock,
         asks=lambda: clockwork.asks(stop=bool(place.signals.name), by_clock=world.rank == 0),
         meter=Meter(place.log, clock=clock, lag=LAG_STEPS[world.device.type]),
         judge=Judge(
             recipe=recipe,
-            validator=_build_validator(place, data, learner, keeps=store is not None),
+            validator=_maybe_build_validator(place, data, learner, keeps=store is not None),
+            check=lambda step: check_weights(learner.optimizer.raw_weights(), world, step=step),
             weights=learner.optimizer.averaged,
             keeper=keeper,
             log=place.told,
@@ -322,22 +361,13 @@ def _build_run(
     )
 
 
-def _of_first_rank(seconds: float, world: World) -> float:
-    """Rank 0's value, for clocks differ; on one host that of each rank, as rank 0 alone writes it down."""
-    if world.is_one_host:
-        return seconds
-    held = torch.tensor([seconds], dtype=torch.float64, device=world.device)
-    world.share(held)
-    return float(held)
-
-
 def _begin_anew(clock: PhaseClock, note: Callable[[], None]) -> None:
     """Evaluations and checkpoints are no part of the next step's time."""
     note()
     clock.restart()
 
 
-def _build_step(place: _Place, learner: Learner, way: Way) -> TrainingStep:
+def _build_step(place: _Place, learner: Learner, way: Way, exchanger: Exchanger) -> TrainingStep:
     recipe = place.recipe
     return TrainingStep(
         way.learn,
@@ -349,47 +379,20 @@ def _build_step(place: _Place, learner: Learner, way: Way) -> TrainingStep:
         seed=recipe.seed,
         clock=way.clock,
         probe_steps=recipe.telemetry.probe_steps,
+        exchanger=exchanger,
     )
 
 
-def _build_validator(place: _Place, data: _Data, learner: Learner, *, keeps: bool) -> Validator | None:
-    recipe, world = place.recipe, place.world
-    if recipe.data.valid is None:
-        return None
-    layout = layout_for_evaluation(recipe, world.device, learner.precision.name)
-    shards = data.prepared.held_out(VALID)
-    sets = [build_measured(VALID, shards, world=world, layout=layout, seed=recipe.seed)]
-    if recipe.evaluate.probe_pairs:
-        probe = build_measured(
-            PROBE,
-            data.plan.shards,
-            world=world,
-            layout=layout,
-            seed=derived_seed(recipe.seed, PROBE),
-            most_pairs=recipe.evaluate.probe_pairs,
-        )
-        sets.append(probe)
-    marks = build_marks(data.subword, vocabulary=len(learner.model.output_weight))
-    engine = TorchEngine(learner.model, marks=marks, device=world.device, on_batch=world.pulse.beat)
-    return Validator(
-        model=learner.model,
-        translator=Translator(engine, data.subword, wish=recipe_wish(recipe)),
-        sets=tuple(sets),
-        shards=shards,
-        text=_readable(data.prepared.held_out_text(VALID), data.subword),
-        rules=recipe.evaluate,
-        world=world,
-        precision=learner.precision,
+def _maybe_build_validator(place: _Place, data: _Data, learner: Learner, *, keeps: bool) -> Validator | None:
+    return maybe_build_validator(
+        place.recipe,
+        data.prepared,
+        data.subword,
+        learner,
+        plan=data.plan,
+        world=place.world,
         run=place.run,
-        keeps=keeps,
         log=place.told,
+        keeps=keeps,
         is_stopped=place.is_stopped,
     )
-
-
-def _readable(text: HeldOutSet, subword: Subword) -> HeldOutSet:
-    """Words, also where the files have pieces: scores are of words."""
-    if not isinstance(subword.target, SegmentedModel):
-        return text
-    source, target = ([join_pieces(line) for line in side] for side in (text.source, text.target))
-    return replace(text, source=source, target=target)

@@ -24,6 +24,8 @@ class Judge:
     validator: Validator | None
     weights: Callable[[], AbstractContextManager[None]]
     """A block in which the model has the weights that translate."""
+    check: Callable[[int], None]
+    """Raises TandemError where ranks do not have the same weights after so many steps; all ranks ask together."""
     keeper: Keeper
     log: RunLog
     on_finished: Callable[[], None]
@@ -43,6 +45,7 @@ class Judge:
 
     def __call__(self, state: TrainState) -> TrainState:
         """Evaluate and save; an evaluation that a signal cuts short judges nothing, and the end of the run saves."""
+        self.check(state.step)
         if self.validator is None:
             self.keeper.save(state)
         else:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+import torch
 from torch import Tensor
 
 from tandem.artefact import JsonValue
@@ -13,9 +14,10 @@ from tandem.errors import TandemError
 from tandem.parallel.world import World
 from tandem.train.alike import name_host
 from tandem.train.asked import Asked
+from tandem.train.run_exchange import RunExchange
 from tandem.train.state import TrainState
 
-__all__ = ["Keeper"]
+__all__ = ["Keeper", "of_first_rank"]
 
 UNJUDGED = Scores(loss=None, bleu=None)
 
@@ -33,8 +35,10 @@ class Keeper:
     """The weights that translate."""
     rest: Callable[[], Mapping[str, Tensor]]
     """Everything else that the next step needs."""
-    facts: Mapping[str, JsonValue]
-    """What else a resumed run must know."""
+    facts: Callable[[int], Mapping[str, JsonValue]]
+    """What else a run that is resumed at this step must know."""
+    exchange: RunExchange
+    """Which keeps residuals beside checkpoints."""
     elapsed_s: Callable[[], float]
     """Seconds of training, the same on every rank; all ranks ask together."""
     on_saved: Callable[[], None]
@@ -48,16 +52,18 @@ class Keeper:
     def save(self, state: TrainState, scores: Scores = UNJUDGED) -> None:
         """Take a checkpoint, which is written in the background."""
         self.saved_step = state.step
+        self.exchange.prepare_save(self.store)
         state = replace(state, trained_s=self.elapsed_s())
         if self.store is not None:
             snapshot = Snapshot(
                 step=state.step,
                 model=self.weights(),
                 optimizer=self.rest(),
-                state={**state.to_json(), **self.facts},
+                state={**state.to_json(), **self.facts(state.step)},
                 scores=scores,
             )
             self.store.save(snapshot)
+        self.exchange.save(state.step)
         self.on_saved()
 
     def finish(self, state: TrainState) -> None:
@@ -71,6 +77,16 @@ class Keeper:
         failures = [name_host(self.hosts, rank, failure) for rank, failure in enumerate(told) if failure]
         if failures and "" not in told:
             raise TandemError(failures[0])
+        self.exchange.finish(state.step)
+
+
+def of_first_rank(seconds: float, world: World) -> float:
+    """Rank 0's value, for clocks differ; on one host that of each rank, as rank 0 alone writes it down."""
+    if world.is_one_host:
+        return seconds
+    held = torch.tensor([seconds], dtype=torch.float64, device=world.device)
+    world.share(held)
+    return float(held)
 
 
 def _wait(store: CheckpointStore) -> str:

@@ -70,6 +70,15 @@ class Optimizer:
         """By parameter name: the averages where there are any, else the weights; not copies."""
         return self._averages or {name: value.detach() for name, value in self._parameters.items()}
 
+    def raw_weights(self) -> dict[str, Tensor]:
+        """By parameter name: the weights that are trained; not copies."""
+        return self._named(self._weights)
+
+    @property
+    def second_moment(self) -> Tensor:
+        """Adam's second moments of all weights, laid out as the gradients are."""
+        return self._adam.second
+
     @contextmanager
     def averaged(self) -> Iterator[None]:
         """Inside the block the model has the weights that translate."""

@@ -46,6 +46,11 @@ class Precision:
         self.scale = torch.tensor(FIRST_SCALE if self._is_scaled else 1.0, device=device)
         self._good_steps = torch.zeros((), device=device)
 
+    @property
+    def maybe_scale(self) -> Tensor | None:
+        """The scale; None where it is 1 for ever."""
+        return self.scale if self._is_scaled else None
+
     def autocast(self) -> AbstractContextManager[object]:
         """Around a forward pass and its loss."""
         if self.name not in _AUTOCAST:

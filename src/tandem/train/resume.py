@@ -1,6 +1,7 @@
 """Where a run goes on: at the newest good checkpoint that any host has."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -39,12 +40,14 @@ def find_start(
     hosts: Sequence[str],
     first: Cursor,
     check: Callable[[Restored], None],
+    is_whole: Callable[[Restored], bool] = lambda _: True,
 ) -> Start:
     """Ranks with a store read their newest good checkpoint; all go on from the newest of these, or at `first`.
 
-    `check` raises TandemError for a checkpoint of something else: that ends the run on every rank.
+    `check` raises TandemError for a checkpoint of something else: that ends the run on every rank. One that `is_whole`
+    does not hold for, as something that belongs to it is missing, gives way to the one before if it holds for that.
     """
-    restored, told = _look(store, check)
+    restored, told = _look(store, check, is_whole)
     held = cast(list[_Told], world.gather(told))
     source = _choose(held, hosts)
     if source is None:
@@ -60,23 +63,28 @@ def find_start(
 
 
 def _look(
-    store: CheckpointStore | None, check: Callable[[Restored], None]
+    store: CheckpointStore | None,
+    check: Callable[[Restored], None],
+    is_whole: Callable[[Restored], bool],
 ) -> tuple[Restored | None, dict[str, JsonValue]]:
     """The newest good checkpoint of this rank, and what to tell the others of it."""
     if store is None:
         return None, {}
     try:
-        restored = store.newest()
+        newest = store.newest()
     except TandemError as error:
         return None, {"spoilt": str(error)}
-    if restored is None:
+    if newest is None:
         return None, {}
+    restored = _go_back(store, newest, is_whole)
     try:
         check(restored)
     except TandemError as error:
         return None, {"refused": str(error)}
     return restored, {
         "step": restored.step,
+        "newest": newest.step,
+        "whole": is_whole(restored),
         "mark": restored.mark,
         "folder": restored.folder.name,
         "state": restored.state,
@@ -84,14 +92,33 @@ def _look(
     }
 
 
+def _go_back(store: CheckpointStore, newest: Restored, is_whole: Callable[[Restored], bool]) -> Restored:
+    """The checkpoint before the newest one, where that is whole and the newest one is not.
+
+    Not further: nothing that belongs to the one before was touched until all of it was on all disks. What is missing
+    there too is gone with its disk.
+    """
+    if is_whole(newest):
+        return newest
+    with suppress(TandemError):
+        earlier = store.newest(before=newest.step)
+        if earlier is not None and is_whole(earlier):
+            return earlier
+    return newest
+
+
 def _choose(held: Sequence[_Told], hosts: Sequence[str]) -> int | None:
-    """The lowest rank with the newest checkpoint; None where there was never one."""
+    """The lowest rank with the newest checkpoint, or if that is not whole the one before; None where there is none."""
     _raise_first(held, "refused", hosts)
     found = [rank for rank, told in enumerate(held) if "step" in told]
     if not found:
         _raise_first(held, "spoilt", hosts)
         return None
-    return max(found, key=lambda rank: (held[rank]["step"], -rank))
+    return max(found, key=lambda rank: _worth(held[rank], rank))
+
+
+def _worth(told: _Told, rank: int) -> tuple[int, bool, int, int]:
+    return told["newest"], told["whole"], told["step"], -rank
 
 
 def _raise_first(held: Sequence[_Told], what: str, hosts: Sequence[str]) -> None:

@@ -13,6 +13,7 @@ from tandem.parallel.world import World
 from tandem.runlog.event import BatchSplit
 from tandem.telemetry.clock import PhaseClock
 from tandem.train.asked import Asked
+from tandem.train.exchanger import Exchanger
 from tandem.train.optim import Optimizer
 from tandem.train.passes import Pass
 from tandem.train.precision import Precision
@@ -99,8 +100,9 @@ class TrainingStep:
         seed: int,
         clock: PhaseClock,
         probe_steps: int | None = None,
+        exchanger: Exchanger | None = None,
     ) -> None:
-        """The buckets hold the model's parameters and SLOTS slots."""
+        """The buckets hold the model's parameters and SLOTS slots; without an exchanger they sum exactly."""
         self._learn = learn
         self._world = world
         self._buckets = buckets
@@ -110,14 +112,15 @@ class TrainingStep:
         self._seed = seed
         self._clock = clock
         self._probe = ExchangeProbe(world, clock=clock, every_steps=probe_steps)
+        self._exchanger = exchanger
         self._splitter = Splitter()
 
     def __call__(self, update: UpdateBatches, *, step: int, asked: Asked) -> StepResult:
         """Make update number `step`, from 1; what this rank asks for is heard by all in the result."""
         self._world.pulse.beat(step)
-        probed = None
-        if self._probe.is_due(step):
-            probed = self._probe.rehearse(lambda: self._rehearse(update, step))
+        probed = self._maybe_probe(update, step)
+        if self._exchanger is not None:
+            self._exchanger.begin(step, scale=self._precision.maybe_scale)
         splits = self._accumulate(update, step)
         self._fill_slots(asked, splits=len(splits))
         with self._clock.phase("exchange"):
@@ -128,6 +131,8 @@ class TrainingStep:
         with self._clock.phase("optimizer"):
             numbers = self._apply(step, learning_rate)
         self._clock.finish(step)
+        if probed is not None and self._exchanger is not None:
+            self._exchanger.note_probe(step, probed)
         return StepResult(
             step=step,
             target_tokens=update.target_tokens,
@@ -141,6 +146,18 @@ class TrainingStep:
             sent_bytes=self._buckets.sent_bytes,
             probed=probed,
         )
+
+    def _maybe_probe(self, update: UpdateBatches, step: int) -> ProbedStep | None:
+        """Rehearse the step without exchange, if one is due; then also try other ways to exchange."""
+        wants = self._exchanger is not None and self._exchanger.wants_probe(step)
+        if not (wants or self._probe.is_due(step)):
+            return None
+        probed = self._probe.rehearse(lambda: self._rehearse(update, step))
+        if probed is None or self._exchanger is None or not wants:
+            return probed
+        with self._clock.aside():
+            self._exchanger.try_modes(step, scale=self._precision.maybe_scale)
+        return replace(probed, begun=self._clock.stamp())
 
     def _rehearse(self, update: UpdateBatches, step: int) -> bool:
         """Do all passes of an update with no word to other ranks, if memory suffices; their gradients are cleared."""
@@ -193,6 +210,8 @@ class TrainingStep:
     def _apply(self, step: int, learning_rate: float) -> Tensor:
         scale = self._precision.scale
         applied = self._optimizer.step(step=step, learning_rate=learning_rate, scale=scale)
+        if self._exchanger is not None:
+            self._exchanger.commit(applied.skipped)
         numbers = torch.cat([self._buckets.slots, torch.stack([applied.norm, applied.skipped, scale])])
         self._precision.update(applied.skipped)
         return numbers

@@ -126,7 +126,7 @@ def test_an_unknown_user_in_a_path_is_one_sentence(tmp_path: Path) -> None:
             "5: x\n",
             (
                 "tiny.yaml:5: unknown key '5'; the keys here are name, seed, data, clean, subword, batch, "
-                "model, optim, train, evaluate, checkpoint, telemetry"
+                "model, optim, train, evaluate, checkpoint, exchange, telemetry"
             ),
         ),
     ],

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tandem.artefact import JsonValue
+from tandem.observe.exchange_mode import describe_mode, describe_residuals
 from tandem.observe.numbers import count, megabytes, short_count
 from tandem.observe.report.quantity import quantity
 from tandem.observe.visible import visible
@@ -17,9 +18,11 @@ from tandem.runlog.event import (
     EvaluationFinished,
     EvaluationStarted,
     Event,
+    ExchangeChosen,
     HostDescribed,
     HostExamined,
     LinkMeasured,
+    ResidualsRestored,
     RoundStarted,
     RunFinished,
     RunImported,
@@ -127,6 +130,8 @@ _SENTENCES: Mapping[type[Event], Callable[[Any], str]] = {
         f"{event.device} multiplies at {quantity(event.flops_per_s, 'flop/s')} in {event.precision}"
     ),
     TrainingStarted: _started,
+    ExchangeChosen: describe_mode,
+    ResidualsRestored: lambda event: describe_residuals(event) or "residuals of encoded gradients go on",
     EvaluationStarted: lambda event: f"evaluation after step {count(event.step)} begins",
     EvaluationFinished: _evaluated,
     CheckpointWritten: _written,

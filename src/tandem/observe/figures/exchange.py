@@ -5,9 +5,10 @@ from itertools import cycle
 import numpy as np
 from numpy.typing import NDArray
 
+from tandem.observe.exchange_mode import encoded_mode, step_bytes
 from tandem.observe.figures.curve import Trace, axis, curves, line, mean_of_ranks
 from tandem.observe.figures.look import BROWN, GREEN, MUTED, PURPLE, SOURCE, TARGET, Figure
-from tandem.observe.ring import LOOPBACK, gradient_bytes, ring_bytes
+from tandem.observe.ring import LOOPBACK
 from tandem.observe.series.columns import HostSamples, Series
 from tandem.observe.stretches import host_count
 
@@ -115,7 +116,8 @@ def _predicted(series: Series, at: NDArray[np.float64]) -> list[Trace]:
     ranks = series.started.ranks if series.started is not None else series.ranks.ranks
     # On one host all ranks of the ring send through the same interface.
     sharing = ranks if host_count(series) == 1 else 1
-    need = sharing * ring_bytes(gradient_bytes(series), ranks) / 1e6
+    need = sharing * step_bytes(series, ranks) / 1e6
     if not need:
         return []
-    return [line("a ring's need, each direction", at[[0, -1]], np.full(2, need), colour=MUTED, dash="dash")]
+    name = "as reckoned, each direction" if encoded_mode(series) else "a ring's need, each direction"
+    return [line(name, at[[0, -1]], np.full(2, need), colour=MUTED, dash="dash")]

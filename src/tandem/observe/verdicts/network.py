@@ -5,16 +5,15 @@ from dataclasses import replace
 
 from tandem.observe.confidence import Decision, Grounds, Kind, Scale, decide
 from tandem.observe.exchange import Exposure, measure_exchange
+from tandem.observe.exchange_mode import step_bytes
 from tandem.observe.finding import Finding, Verdict, as_verdict
 from tandem.observe.numbers import percent
 from tandem.observe.ring import (
     Capacity,
     Traffic,
     WhatIf,
-    gradient_bytes,
     link_capacity,
     ordered_link,
-    ring_bytes,
     traffic_per_step,
     what_if,
 )
@@ -28,6 +27,7 @@ from tandem.observe.verdicts.network_evidence import (
     YES,
     byte_evidence,
     exposed_evidence,
+    mode_evidence,
     ordered_evidence,
     other_evidence,
 )
@@ -72,7 +72,7 @@ def _rank_count(series: Series) -> int:
 
 
 def _judge(series: Series, exposure: Exposure) -> Finding:
-    needed = ring_bytes(gradient_bytes(series), exposure.ranks)
+    needed = step_bytes(series, exposure.ranks)
     traffic = traffic_per_step(series) if exposure.hosts != 1 else ()
     capacity = link_capacity(series, traffic) if exposure.hosts != 1 else None
     transfer_s = needed / capacity.bytes_per_s if capacity is not None and needed else math.nan
@@ -88,6 +88,7 @@ def _judge(series: Series, exposure: Exposure) -> Finding:
             *exposed_evidence(exposure),
             *other_evidence(other, exposure),
             *byte_evidence(needed, traffic=traffic, capacity=capacity, step_s=exposure.step_s),
+            *mode_evidence(series, exposure.ranks),
             *ordered_evidence(ordered_link(series) if exposure.hosts != 1 else math.nan),
         ),
         advice=words.advice(verdict),

@@ -3,10 +3,13 @@
 import math
 
 from tandem.observe.exchange import Exposure
+from tandem.observe.exchange_mode import codec_seconds, encoded_mode
 from tandem.observe.finding import Evidence, Question
-from tandem.observe.ring import Capacity, Traffic, WhatIf
+from tandem.observe.ring import Capacity, Traffic, WhatIf, gradient_bytes, ring_bytes
+from tandem.observe.series.columns import Series
 
 __all__ = [
+    "BYTES",
     "PARTLY",
     "QUESTION",
     "RULE",
@@ -15,12 +18,16 @@ __all__ = [
     "carried_evidence",
     "exposed_evidence",
     "link_evidence",
+    "mode_evidence",
     "ordered_evidence",
     "other_evidence",
 ]
 
 YES, PARTLY = 0.25, 0.10
 """Shares of the step that a network without cost would save."""
+
+BYTES = "2 · (n − 1) / n · bytes of gradients, or in encoded modes their codes, mean over the steps"
+"""How the bytes of a step are reckoned."""
 
 RULE = (
     f"yes: without the exchange the step would be at least {YES:.0%} shorter; partly: at least {PARTLY:.0%}; "
@@ -154,7 +161,7 @@ def byte_evidence(
                 name="bytes a step, predicted",
                 value=needed,
                 unit="bytes",
-                definition="in each direction of each host's link: 2 · (n − 1) / n · bytes of gradients",
+                definition=f"in each direction of each host's link: {BYTES}",
                 figure="step_bytes",
             )
         )
@@ -174,6 +181,32 @@ def byte_evidence(
                 )
             )
     return tuple(found)
+
+
+def mode_evidence(series: Series, ranks: int) -> tuple[Evidence, ...]:
+    """What an exact exchange would send, and what encoding costs, where gradients were encoded."""
+    mode = encoded_mode(series)
+    if not mode:
+        return ()
+    evidence = [
+        Evidence(
+            name="bytes a step, exact exchange",
+            value=ring_bytes(gradient_bytes(series), ranks),
+            unit="bytes",
+            definition=f"in each direction: 2 · (n − 1) / n · bytes of gradients; the last step was in mode {mode}",
+            figure="step_bytes",
+        )
+    ]
+    if math.isfinite(codec_s := codec_seconds(series)):
+        evidence.append(
+            Evidence(
+                name="encoding and decoding a step",
+                value=codec_s,
+                unit="s",
+                definition="on the slowest rank, measured with nothing beside it when the mode was chosen",
+            )
+        )
+    return tuple(evidence)
 
 
 def link_evidence(capacity: Capacity) -> Evidence:

@@ -7,14 +7,15 @@ from numpy.typing import NDArray
 
 from tandem.observe.confidence import Grounds, Scale
 from tandem.observe.exchange import Exposure, measure_exchange
+from tandem.observe.exchange_mode import encoded_mode, step_bytes
 from tandem.observe.finding import Evidence, Finding, Question
 from tandem.observe.numbers import percent
-from tandem.observe.ring import Traffic, gradient_bytes, link_capacity, ring_bytes, traffic_per_step
+from tandem.observe.ring import Traffic, link_capacity, traffic_per_step
 from tandem.observe.series.columns import Series
 from tandem.observe.statistics import Estimate, block_means
 from tandem.observe.told import ToldLink, told_link
 from tandem.observe.verdicts.imported_network import doubt_seen
-from tandem.observe.verdicts.network_evidence import carried_evidence, link_evidence
+from tandem.observe.verdicts.network_evidence import BYTES, carried_evidence, link_evidence, mode_evidence
 from tandem.observe.verdicts.words import byte_rate, megabytes_of, seconds
 
 __all__ = ["QUESTION", "judge"]
@@ -57,7 +58,7 @@ def judge(series: Series) -> Finding:
 
 
 def _measured(series: Series, exposure: Exposure) -> Finding:
-    needed = ring_bytes(gradient_bytes(series), exposure.ranks)
+    needed = step_bytes(series, exposure.ranks)
     traffic = traffic_per_step(series) if exposure.hosts != 1 else ()
     lacks = (
         (not exposure.probes, "steps with and without exchange (probes)"),
@@ -67,7 +68,7 @@ def _measured(series: Series, exposure: Exposure) -> Finding:
     missing = tuple(name for lacking, name in lacks if lacking)
     sentences = (
         _lead(exposure, needed),
-        _carried(traffic, needed=needed, step_s=exposure.step_s),
+        _carried(traffic, needed=needed, step_s=exposure.step_s, mode=encoded_mode(series)),
         _variation(exposure),
     )
     return QUESTION.answer(
@@ -79,7 +80,7 @@ def _measured(series: Series, exposure: Exposure) -> Finding:
             lacks=missing,
         ),
         " ".join(text for text in sentences if text),
-        evidence=(*_parts(exposure), *_byte_evidence(series, needed=needed, traffic=traffic)),
+        evidence=(*_parts(exposure), *_byte_evidence(series, exposure.ranks, needed=needed, traffic=traffic)),
         missing=missing,
         figure="step_bytes" if missing else "anatomy",
     )
@@ -113,19 +114,20 @@ def _lead(exposure: Exposure, needed: float) -> str:
     )
 
 
-def _carried(traffic: tuple[Traffic, ...], *, needed: float, step_s: float) -> str:
+def _carried(traffic: tuple[Traffic, ...], *, needed: float, step_s: float, mode: str) -> str:
     if not traffic:
         return ""
     most = max(traffic, key=lambda each: each.fuller_bytes)
+    how = f"the exchange in mode {mode}" if mode else "the ring"
     text = (
         f"{most.host}'s {most.interface} sent {megabytes_of(most.sent_bytes)} and received "
         f"{megabytes_of(most.received_bytes)} a step, {byte_rate(most.fuller_bytes / step_s)} in the fuller direction"
     )
     if not needed or abs(most.fuller_bytes / needed - 1) <= APART:
-        return f"{text}, as the ring predicts." if needed else f"{text}."
+        return f"{text}, as {how} predicts." if needed else f"{text}."
     if most.fuller_bytes > needed:
-        return f"{text}: more than the ring needs, so the link also carried other traffic."
-    return f"{text}: less than a ring needs, so the exchange went another way or another interface."
+        return f"{text}: more than {how} needs, so the link also carried other traffic."
+    return f"{text}: less than {how} needs, so the exchange went another way or another interface."
 
 
 def _variation(exposure: Exposure) -> str:
@@ -197,15 +199,18 @@ def _parts(exposure: Exposure) -> tuple[Evidence, ...]:
     return (whole, *parts)
 
 
-def _byte_evidence(series: Series, *, needed: float, traffic: tuple[Traffic, ...]) -> tuple[Evidence, ...]:
+def _byte_evidence(
+    series: Series, ranks: int, *, needed: float, traffic: tuple[Traffic, ...]
+) -> tuple[Evidence, ...]:
     found = [
         Evidence(
             name="bytes a step, predicted",
             value=needed,
             unit="bytes",
-            definition="in each direction: 2 · (n − 1) / n · bytes of gradients",
+            definition=f"in each direction: {BYTES}",
             figure="step_bytes",
-        )
+        ),
+        *mode_evidence(series, ranks),
     ]
     for each in traffic:
         found += carried_evidence(each, figure="step_bytes")

@@ -2,6 +2,7 @@
 
 import math
 
+from tandem.observe.exchange_mode import describe_mode
 from tandem.observe.numbers import count, duration, megabytes, short_count
 from tandem.observe.watch.life import Life, is_quiet
 from tandem.observe.watch.progress import progress_of, share_text, status, way_of
@@ -10,6 +11,7 @@ from tandem.runlog.event import (
     CheckpointWritten,
     EvaluationFinished,
     Event,
+    ExchangeChosen,
     RunFinished,
     RunImported,
     StepFinished,
@@ -150,6 +152,8 @@ def _told(event: Event, state: WatchState) -> list[str]:
             return [f"imported from {event.tool}"]
         case TrainingStarted() if state.imported is None:
             return [_started(event, attempt=state.attempt), *_slower(event)]
+        case ExchangeChosen():
+            return [describe_mode(event)]
         case CheckpointWritten():
             size, waited = megabytes(event.bytes), duration(event.blocked_s)
             return [

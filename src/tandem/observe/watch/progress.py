@@ -133,7 +133,9 @@ def equipment_of(state: WatchState) -> str:
     device = f"{started.device} {started.precision}".strip()
     parameters = f"{short_count(started.parameters)} parameters" if started.parameters else ""
     with_what = ", ".join(filter(None, (ranks, device)))
-    return visible(" · ".join(filter(None, (with_what, parameters))))
+    mode = "" if state.exchange is None else state.exchange.mode
+    exchange = f"{mode} exchange" if mode and mode != "exact" else ""
+    return visible(" · ".join(filter(None, (with_what, exchange, parameters))))
 
 
 def status(state: WatchState, *, life: Life, now_ns: int) -> str:

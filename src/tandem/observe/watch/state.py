@@ -16,6 +16,7 @@ from tandem.runlog.event import (
     EvaluationFinished,
     EvaluationStarted,
     Event,
+    ExchangeChosen,
     HostDescribed,
     HostExamined,
     HostSampled,
@@ -131,6 +132,8 @@ class WatchState:
     """Those that are sampled, by name."""
     links: dict[tuple[str, str], LinkMeasured] = field(default_factory=dict)
     """As measured last, by sender and receiver."""
+    exchange: ExchangeChosen | None = None
+    """How hosts exchange gradients, as far as it was said since training began."""
     examined: dict[str, HostExamined] = field(default_factory=dict)
     """Hosts as they were looked at before training, by name."""
     _has_begun: bool = False
@@ -208,6 +211,8 @@ class WatchState:
         match event:
             case RunImported():
                 self.imported, self.doing, self.is_closed = event, "imported", True
+            case ExchangeChosen():
+                self.exchange = event
             case StageStarted():
                 self.stage = event.stage
                 self._turn_to("preparing")
@@ -251,7 +256,7 @@ class WatchState:
         self.ended, self.is_closed = "", self.imported is not None
 
     def _take_start(self, event: TrainingStarted) -> None:
-        self.started = event
+        self.started, self.exchange = event, None
         self._begin("training")
         self._go_back(event.step)
         self.tokens = event.tokens

@@ -9,7 +9,9 @@ __all__ = [
     "BatchFitted",
     "BatchSplit",
     "DeviceMeasured",
+    "ExchangeChosen",
     "ExchangeProbed",
+    "ResidualsRestored",
     "StepFinished",
     "TrainingFinished",
     "TrainingStarted",
@@ -95,7 +97,11 @@ class StepFinished(Event):
     split: int
     """Batches of this rank that had to be split for lack of memory."""
     sent_bytes: int = 0
-    """That this rank gave to be summed over ranks; how many cross a link depends on the way they are summed."""
+    """Bytes that this rank contributed to the exchange.
+
+    Of an exact exchange all gradients, of which a link carries more or less by the way they are summed; of an encoded
+    one its messages to other hosts, and what goes exactly beside them.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +118,51 @@ class ExchangeProbed(Event):
     """Forward and backward of the same batches alone."""
     exchange_s: float
     """Of the step itself: how long this rank waited after its backward. A lower bound of what the exchange costs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangeChosen(Event):
+    """The mode of exchanging gradients from the next step on, the same on every rank, and the numbers behind it."""
+
+    step: int
+    """Steps done before."""
+    mode: str
+    """exact, bf16 or packed."""
+    previous: str
+    """The mode before; empty where there was none."""
+    reason: str
+    """`ordered` by the user, `resumed` from the checkpoint, `measured`, `unmeasured` as yet, or `one host`."""
+    hosts: int
+    shares: int
+    """Parts of the gradients that each host sends at the same time, one by each of so many ranks."""
+    exact_steps: int
+    """First steps of the run that are exact in any mode."""
+    modes: tuple[str, ...]
+    """The modes that the following lists are of, the most exact one first."""
+    link_bytes: tuple[int, ...]
+    """By mode: bytes that the busiest host sends to others in a step, reckoned."""
+    exchange_s: tuple[float, ...]
+    """By mode: seconds of an exchange with nothing beside it; nan: not measured."""
+    codec_s: tuple[float, ...]
+    """By mode: seconds of that in which the slowest rank encoded and decoded; nan: not measured."""
+    exposed_s: tuple[float, ...]
+    """By mode: seconds of a step that the exchange is expected to cost; nan: not measured."""
+    compute_s: float
+    """Forward and backward without exchange, on the slowest rank; nan: not measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResidualsRestored(Event):
+    """What encoding had left over before a restart was found again, or counts as zero."""
+
+    step: int
+    """The step of the checkpoint."""
+    expected: int
+    """Residuals that were saved with it, over all hosts."""
+    found: int
+    """Those that were found whole; the others count as zero."""
+    is_same_layout: bool
+    """Whether they are as they were, to the bit; else their sum was shared out among the hosts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

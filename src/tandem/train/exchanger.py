@@ -1,0 +1,258 @@
+"""The exchange of gradients over a whole run: its mode, how that is chosen, and what a checkpoint keeps of it."""
+
+import math
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tandem.artefact import JsonValue
+from tandem.config import ExchangeSection
+from tandem.parallel.buckets import GradientBuckets
+from tandem.parallel.coded_exchange import CodedExchange
+from tandem.parallel.encoding import Bfloat16Codec, Codec
+from tandem.parallel.exchange import MODES, ExactExchange, ExchangeMode
+from tandem.parallel.messages import TorchTransport
+from tandem.parallel.topology import Topology
+from tandem.parallel.world import World
+from tandem.runlog.event import ExchangeChosen
+from tandem.runlog.writer import NullLog, RunLog
+from tandem.train.exchange_choice import Trial, choose_mode, predict_exposed
+from tandem.train.probe import ProbedStep
+
+__all__ = ["EXCHANGE", "Exchanger", "build_codec"]
+
+EXCHANGE = "exchange"
+"""What a checkpoint calls the facts of it."""
+FIRST_PROBE, CHOICE_STEPS = 20, 60
+"""Steps that are probed before a mode is chosen: ranks warm up before the first, and choose at the other."""
+_TRIALS = 2
+"""Of each mode: the first warms up."""
+
+_NUMBER_BYTES = 4
+
+
+class Exchanger:
+    """Has gradients exchanged in the run's mode, once its first steps are over; on one host always exactly.
+
+    Every rank must make the same calls: which mode is in force must be the same on all of them at every step.
+    """
+
+    def __init__(
+        self,
+        buckets: GradientBuckets,
+        *,
+        world: World,
+        topology: Topology,
+        section: ExchangeSection,
+        second_moment: Tensor,
+        seed: int,
+        timeout_s: float,
+        log: RunLog | None = None,
+    ) -> None:
+        """`second_moment` is Adam's; `seed` is of the codec; the log of one rank is enough."""
+        self.topology = topology
+        self._buckets, self._world, self._section = buckets, world, section
+        self._log = log or NullLog()
+        self._exact = ExactExchange(buckets, world)
+        self._mode: ExchangeMode = "exact"
+        self._kept = ""
+        self._reason = "one host"
+        self.is_undecided = False
+        self._codecs: dict[ExchangeMode, Codec] = {}
+        self.coded: CodedExchange | None = None
+        """None where gradients can only be exchanged exactly."""
+        if len(topology.hosts) > 1 and section.mode != "exact":
+            self._codecs = {mode: build_codec(mode, seed=seed, device=world.device) for mode in MODES[1:]}
+            self.coded = CodedExchange(
+                "bf16",
+                self._codecs["bf16"],
+                layout=buckets,
+                second_moment=second_moment,
+                topology=topology,
+                transport=TorchTransport(timeout_s=timeout_s),
+                world=world,
+            )
+        self._times: list[tuple[float, float]] = []
+        self._trial: Trial | None = None
+
+    def resume(self, facts: Mapping[str, Any]) -> None:
+        """Take the mode of the recipe, or the one that the checkpoint was made in."""
+        self._kept = str(facts.get(EXCHANGE, {}).get("mode", ""))
+        kept = next((mode for mode in MODES if mode == self._kept), None)
+        if len(self.topology.hosts) == 1:
+            return
+        if self._section.mode != "auto":
+            self._mode, self._reason = self._section.mode, "ordered"
+        elif kept is not None:
+            self._mode, self._reason = kept, "resumed"
+        else:
+            self._reason, self.is_undecided = "unmeasured", True
+        self._use(self._mode)
+
+    def announce(self, step: int) -> None:
+        """Log which mode the run begins or goes on with, unless there is no other."""
+        if len(self.topology.hosts) > 1 or self._section.mode in MODES[1:]:
+            previous = self._kept if self._kept in MODES else ""
+            self._log.log(self._describe(step, previous))
+
+    def begin(self, step: int, *, scale: Tensor | None) -> None:
+        """Begin a step, whose gradients are multiplied by `scale`; None stands for 1."""
+        if self.coded is not None and self.is_encoded(step):
+            self.coded.begin(step, scale=scale)
+            self._buckets.exchange = self.coded
+        else:
+            self._buckets.exchange = self._exact
+
+    def is_encoded(self, step: int) -> bool:
+        """Whether this step's gradients are encoded."""
+        return self._mode != "exact" and self.coded is not None and step > self._section.exact_steps
+
+    def commit(self, skipped: Tensor) -> None:
+        """End the step; `skipped` is 1 if it changed nothing."""
+        if self.coded is not None and self._buckets.exchange is self.coded:
+            self.coded.commit(skipped)
+
+    def close(self) -> None:
+        """Let threads end."""
+        if self.coded is not None:
+            self.coded.close()
+
+    # --- choosing a mode ---
+
+    def wants_probe(self, step: int) -> bool:
+        """Whether a mode is still to be chosen, and this step is to be done without exchange as well for that."""
+        return self.is_undecided and (step == FIRST_PROBE or step % CHOICE_STEPS == 0)
+
+    def try_modes(self, step: int, *, scale: Tensor | None) -> None:
+        """Exchange what is in the buckets in each mode, with nothing beside it, if a mode is to be chosen now.
+
+        What the buckets hold is spoilt; no residual changes.
+        """
+        if not self.is_undecided or step % CHOICE_STEPS or self.coded is None:
+            return
+        exchange_s, codec_s = dict.fromkeys(MODES, math.inf), dict.fromkeys(MODES, 0.0)
+        for mode in (each for each in MODES for _ in range(_TRIALS)):
+            whole_s, busy_s = self._try(mode, step, scale)
+            if whole_s < exchange_s[mode]:
+                exchange_s[mode], codec_s[mode] = whole_s, busy_s
+        slowest = self._largest([*exchange_s.values(), *codec_s.values()])
+        self._trial = Trial(
+            exchange_s=dict(zip(MODES, slowest, strict=False)),
+            codec_s=dict(zip(MODES, slowest[len(MODES) :], strict=True)),
+            tail_share=self._buckets.buckets[-1].numel() / self._buckets.flat.numel(),
+            shares_processor=self._world.device.type == "cpu",
+        )
+
+    def note_probe(self, step: int, probed: ProbedStep) -> None:
+        """Take the times of a step with and without exchange; at the step for that, choose a mode for the next ones."""
+        if not self.is_undecided:
+            return
+        _synchronize(self._world.device)
+        times = probed.read(step, exchange_s=math.nan)
+        slowest = self._largest([times.synchronised_s, times.unsynchronised_s])
+        self._times.append((slowest[0], slowest[1]))
+        if self._trial is not None:
+            self._choose(step, self._trial)
+
+    def _try(self, mode: ExchangeMode, step: int, scale: Tensor | None) -> tuple[float, float]:
+        assert self.coded is not None
+        if mode == "exact":
+            self._buckets.exchange = self._exact
+        else:
+            self.coded.use(mode, self._codecs[mode])
+            self.coded.begin(step, scale=scale)
+            self._buckets.exchange = self.coded
+        self._world.barrier()
+        _synchronize(self._world.device)
+        begun = perf_counter()
+        self._buckets.finish()
+        _synchronize(self._world.device)
+        return perf_counter() - begun, 0.0 if mode == "exact" else self.coded.busy_s
+
+    def _choose(self, step: int, trial: Trial) -> None:
+        # What disturbs a measurement makes it longer, never shorter.
+        synchronised_s, compute_s = (min(times) for times in zip(*self._times, strict=True))
+        exposed_s = predict_exposed(trial, synchronised_s=synchronised_s, compute_s=compute_s)
+        self._use(choose_mode(exposed_s, compute_s=compute_s))
+        self._reason, self.is_undecided = "measured", False
+        self._log.log(self._describe(step, "exact", trial=trial, exposed_s=exposed_s, compute_s=compute_s))
+
+    def _use(self, mode: ExchangeMode) -> None:
+        self._mode = mode
+        if self.coded is not None and mode != "exact":
+            self.coded.use(mode, self._codecs[mode])
+
+    def _largest(self, values: list[float]) -> list[float]:
+        """Over all ranks, so that all choose by the same numbers."""
+        shared = torch.tensor(values, dtype=torch.float64, device=self._world.device)
+        self._world.largest(shared)
+        largest: list[float] = shared.tolist()
+        return largest
+
+    # --- what others are told ---
+
+    def facts(self, step: int) -> dict[str, JsonValue]:
+        """What a checkpoint of this step must know; the residuals are beside it, one for each owner."""
+        if self.coded is None and not self._kept:
+            return {}
+        if len(self.topology.hosts) == 1:
+            return {EXCHANGE: {"mode": self._kept, "owners": []}}
+        owners = [len(self.topology.hosts), self.topology.shares] if self.is_encoded(step) else []
+        return {EXCHANGE: {"mode": "auto" if self.is_undecided else self._mode, "owners": owners}}
+
+    def link_bytes(self, mode: ExchangeMode) -> int:
+        """Bytes that the busiest host sends to others in a step of this mode."""
+        ranks = self._world.size
+        ring = 2 * (ranks - 1) / ranks
+        if mode == "exact":
+            return round(ring * self._buckets.flat.numel() * _NUMBER_BYTES)
+        if self.coded is None:
+            return 0
+        return self.coded.link_bytes(self._codecs[mode]) + round(ring * self.coded.exact_bytes)
+
+    def _describe(
+        self,
+        step: int,
+        previous: str,
+        *,
+        trial: Trial | None = None,
+        exposed_s: Mapping[ExchangeMode, float] | None = None,
+        compute_s: float = math.nan,
+    ) -> ExchangeChosen:
+        modes: tuple[ExchangeMode, ...] = MODES if self.coded is not None else ("exact",)
+
+        def listed(values: Mapping[ExchangeMode, float] | None) -> tuple[float, ...]:
+            return tuple(math.nan if values is None else values[mode] for mode in modes)
+
+        return ExchangeChosen(
+            step=step,
+            mode=self._mode,
+            previous=previous,
+            reason=self._reason,
+            hosts=len(self.topology.hosts),
+            shares=self.topology.shares,
+            exact_steps=self._section.exact_steps,
+            modes=modes,
+            link_bytes=tuple(self.link_bytes(mode) for mode in modes) if self._world.size > 1 else (0,),
+            exchange_s=listed(None if trial is None else trial.exchange_s),
+            codec_s=listed(None if trial is None else trial.codec_s),
+            exposed_s=listed(exposed_s),
+            compute_s=compute_s,
+        )
+
+
+def build_codec(mode: ExchangeMode, *, seed: int, device: torch.device) -> Codec:
+    """The codec of a mode that has one; the same on every rank."""
+    if mode == "bf16":
+        return Bfloat16Codec()
+    from tandem.parallel.codec import GradientCodec  # noqa: PLC0415
+
+    return GradientCodec(seed=seed, device=device)
+
+
+def _synchronize(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
