@@ -37,7 +37,6 @@ optim: {{warmup_steps: 10}}
 train: {{max_steps: {steps}}}
 evaluate: {{every_steps: {evaluated}, sentences: 8, probe_pairs: 50, beam: 1}}
 telemetry: {{report: false}}
-exchange: {{mode: exact}}  # what auto chooses depends on the machine's load, and bits on that
 checkpoint: {{every_steps: {saved}, keep_last: 3}}
 """
 

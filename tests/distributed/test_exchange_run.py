@@ -21,6 +21,7 @@ from tandem.runlog.reader import read_records
 from tandem.train.assemble import Options, train_rank
 
 PACKED = ("exchange.mode=packed", "exchange.exact_steps=3")
+AUTO = "exchange.mode=auto"
 FILES = ("model.safetensors", "optimizer.safetensors")
 
 Fact = TypeVar("Fact", bound=Event)
@@ -141,7 +142,7 @@ def test_on_another_number_of_hosts_and_ranks_their_sum_is_shared_out(folder: Pa
 
 def test_the_mode_goes_on_when_a_run_is_resumed_and_another_may_be_ordered(folder: Path) -> None:
     run = copy_of(folder, "changed")
-    train_hosts(folder, "changed", "exchange.mode=auto", "exchange.exact_steps=3", "train.max_steps=8")
+    train_hosts(folder, "changed", AUTO, "exchange.exact_steps=3", "train.max_steps=8")
     train_hosts(folder, "changed", "exchange.mode=bf16", "exchange.exact_steps=3", "train.max_steps=9")
     train_hosts(folder, "changed", "exchange.mode=exact", "train.max_steps=10")
     chosen = facts(run / "h1", ExchangeChosen)
@@ -158,15 +159,17 @@ def test_the_mode_goes_on_when_a_run_is_resumed_and_another_may_be_ordered(folde
 
 def test_a_run_on_one_host_is_exact_and_remembers_its_mode(folder: Path) -> None:
     run = copy_of(folder, "shrunk")
-    train_hosts(folder, "shrunk", "train.max_steps=8", hosts=(1,))
-    train_hosts(folder, "shrunk", "train.max_steps=10", "exchange.exact_steps=3", hosts=(1, 1))
+    train_hosts(folder, "shrunk", AUTO, "train.max_steps=8", hosts=(1,))
+    train_hosts(folder, "shrunk", AUTO, "train.max_steps=10", "exchange.exact_steps=3", hosts=(1, 1))
     restored = facts(run / "h1", ResidualsRestored)
     assert [(each.step, each.expected, each.found) for each in restored] == [(6, 2, 0)]
     assert [each.reason for each in facts(run / "h1", ExchangeChosen)] == ["ordered", "resumed"]
 
 
 def test_a_mode_is_chosen_by_measurement_once_and_alike_on_every_rank(folder: Path) -> None:
-    train_hosts(folder, "auto", "exchange.exact_steps=3", "train.max_steps=62", "evaluate.every_steps=null")
+    train_hosts(
+        folder, "auto", AUTO, "exchange.exact_steps=3", "train.max_steps=62", "evaluate.every_steps=null"
+    )
     started, chosen = facts(folder / "auto" / "h1", ExchangeChosen)
     assert (started.step, started.mode, started.reason) == (0, "exact", "unmeasured")
     assert (chosen.step, chosen.reason) == (60, "measured")

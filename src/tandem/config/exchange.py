@@ -12,7 +12,7 @@ __all__ = ["ExchangeSection"]
 class ExchangeSection(Section):
     """How ranks on several hosts exchange their gradients; on one host they always do so exactly."""
 
-    mode: Literal["auto", "exact", "bf16", "packed"] = "auto"
+    mode: Literal["auto", "exact", "bf16", "packed"] = "exact"
     """exact sums in fp32, bf16 sends half of the bytes, packed an eighth; auto measures which of them the link needs,
     and takes the most exact one that hides behind computing."""
 
