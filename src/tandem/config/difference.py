@@ -6,8 +6,17 @@ from tandem.config.recipe import Recipe
 
 __all__ = ["differences", "may_change_on_resume"]
 
-# What says when to stop, look or save, and where things lie; all else is what the run has learned from or with.
-_FREE = ("train.max_", "train.patience", "evaluate.", "checkpoint.", "telemetry.", "data.folder")
+# What says when to stop, look or save, who does which part, and where things lie; all else is what the run has learned
+# from or with.
+_FREE = (
+    "train.max_",
+    "train.patience",
+    "evaluate.",
+    "checkpoint.",
+    "telemetry.",
+    "batch.shares",
+    "data.folder",
+)
 
 
 def differences(a: Recipe, b: Recipe) -> list[str]:

@@ -20,12 +20,7 @@ from tandem.data.subword.model import SegmentedModel, join_pieces
 from tandem.errors import TandemError
 from tandem.lock import using
 from tandem.parallel.world import World, open_world
-from tandem.runlog.event import (
-    BatchFitted,
-    RunFinished,
-    StopAsked,
-    TrainingFinished,
-)
+from tandem.runlog.event import RunFinished, StopAsked, TrainingFinished
 from tandem.runlog.layout import RunLayout
 from tandem.runlog.writer import NullLog, RunLog, open_rank_log
 from tandem.telemetry.clock import PhaseClock
@@ -33,16 +28,10 @@ from tandem.telemetry.peak import measure_device
 from tandem.train.alike import check_alike
 from tandem.train.announce import batches_planned, run_started, training_started
 from tandem.train.asked import Clockwork, Signals
-from tandem.train.capacity import (
-    build_shape,
-    choose_capacity,
-    describe_shape,
-    layout_for,
-    layout_for_evaluation,
-    maybe_same_shape,
-)
+from tandem.train.balancer import Balancer
+from tandem.train.capacity import describe_shape, layout_for_evaluation
 from tandem.train.disks import find_writers
-from tandem.train.fit import find_capacity
+from tandem.train.division import Division, build_division
 from tandem.train.judge import Judge
 from tandem.train.keep import Keeper
 from tandem.train.learner import Learner
@@ -55,6 +44,7 @@ from tandem.train.resume import Start, find_start
 from tandem.train.sampled import sampling_host
 from tandem.train.schedule import build_schedule
 from tandem.train.seeds import derived_seed
+from tandem.train.shape_choice import BATCHES, choose_shape
 from tandem.train.start_from import start_from
 from tandem.train.step import TrainingStep
 from tandem.train.stop import ASKED
@@ -66,8 +56,6 @@ from tandem.translate.translator import Translator
 from tandem.translate.wish import recipe_wish
 
 __all__ = ["Options", "train_rank"]
-
-BATCHES = "batches"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,8 +153,27 @@ def _train(place: _Place) -> str:
             smoothing=place.recipe.train.label_smoothing,
             clock=PhaseClock(place.world.device),
         )
-        shape = _choose_shape(place, data, learner, start=start, way=way)
+        shape, capacity = choose_shape(
+            place.recipe,
+            place.world,
+            data.plan,
+            learner=learner,
+            way=way,
+            facts=start.facts,
+            log=place.log,
+            batch_tokens=place.options.batch_tokens,
+            fit=place.options.fit,
+        )
         way = record_way(way, data.plan.shards, shape)
+        division = build_division(
+            place.recipe,
+            place.world,
+            data.plan,
+            shape=shape,
+            capacity_tokens=capacity,
+            facts=start.facts,
+            log=place.told,
+        )
         stream = BatchStream(
             data.plan,
             start=start.state.cursor,
@@ -174,9 +181,21 @@ def _train(place: _Place) -> str:
             rank=place.world.rank,
             ranks=place.world.size,
             device=str(place.world.device),
+            steps_done=start.state.step,
+            portions=division.portions,
         )
         stack.enter_context(stream)
-        run = _build_run(place, data, learner, start=start, shape=shape, stream=stream, store=store, way=way)
+        run = _build_run(
+            place,
+            data,
+            learner,
+            start=start,
+            shape=shape,
+            stream=stream,
+            store=store,
+            way=way,
+            division=division,
+        )
         started = training_started(
             place.recipe,
             place.world,
@@ -192,6 +211,8 @@ def _train(place: _Place) -> str:
         )
         place.told.log(planned)
         place.told.log(started)
+        if division.balancer is not None:
+            division.balancer.announce(start.state.step)
         state, reason = run_training(run, start.state)
     place.told.log(
         TrainingFinished(
@@ -254,29 +275,6 @@ def _resume(place: _Place, data: _Data, learner: Learner, store: CheckpointStore
     return start
 
 
-def _choose_shape(place: _Place, data: _Data, learner: Learner, *, start: Start, way: Way) -> BatchShape:
-    world, options = place.world, place.options
-    layout = layout_for(place.recipe, world.device, learner.precision.name, fused=way.name != "plain")
-    same = maybe_same_shape(start.facts.get(BATCHES, {}), world)
-    if same is not None and same.layout == layout and options.batch_tokens is None:
-        return same
-    tokens = options.batch_tokens or choose_capacity(place.recipe, world.device, fused=way.name != "plain")
-    if options.fit:
-        tokens = find_capacity(way.learn, data.plan.shards, layout, buckets=learner.buckets)
-    shape = build_shape(data.plan, layout=layout, world=world, capacity_tokens=tokens)
-    if options.fit:
-        memory = torch.cuda.max_memory_allocated(world.device)
-        place.log.log(
-            BatchFitted(
-                layout=shape.layout,
-                source_tokens=shape.source_tokens,
-                target_tokens=shape.target_tokens,
-                memory_bytes=memory,
-            )
-        )
-    return shape
-
-
 def _build_run(
     place: _Place,
     data: _Data,
@@ -287,6 +285,7 @@ def _build_run(
     stream: BatchStream,
     store: CheckpointStore | None,
     way: Way,
+    division: Division,
 ) -> Run:
     recipe, world, clock = place.recipe, place.world, way.clock
     clockwork = Clockwork(recipe, trained_s=start.state.trained_s)
@@ -297,7 +296,7 @@ def _build_run(
         store=store,
         weights=learner.weights,
         rest=learner.rest,
-        facts={DATA: data.mark, BATCHES: describe_shape(shape, world)},
+        facts=lambda: {DATA: data.mark, BATCHES: describe_shape(shape, world), **division.facts()},
         elapsed_s=lambda: _of_first_rank(clockwork.elapsed_s, world),
         on_saved=lambda: _begin_anew(clock, clockwork.saved),
         saved_step=start.state.step,
@@ -306,10 +305,10 @@ def _build_run(
         recipe=recipe,
         plan=data.plan,
         stream=stream,
-        step=_build_step(place, learner, way),
+        step=_build_step(place, learner, way, division.balancer),
         clock=clock,
         asks=lambda: clockwork.asks(stop=bool(place.signals.name), by_clock=world.rank == 0),
-        meter=Meter(place.log, clock=clock, lag=LAG_STEPS[world.device.type]),
+        meter=Meter(place.log, clock=clock, lag=LAG_STEPS[world.device.type], balancer=division.balancer),
         judge=Judge(
             recipe=recipe,
             validator=_build_validator(place, data, learner, keeps=store is not None),
@@ -337,7 +336,7 @@ def _begin_anew(clock: PhaseClock, note: Callable[[], None]) -> None:
     clock.restart()
 
 
-def _build_step(place: _Place, learner: Learner, way: Way) -> TrainingStep:
+def _build_step(place: _Place, learner: Learner, way: Way, balancer: Balancer | None = None) -> TrainingStep:
     recipe = place.recipe
     return TrainingStep(
         way.learn,
@@ -349,6 +348,7 @@ def _build_step(place: _Place, learner: Learner, way: Way) -> TrainingStep:
         seed=recipe.seed,
         clock=way.clock,
         probe_steps=recipe.telemetry.probe_steps,
+        balancer=balancer,
     )
 
 

@@ -33,7 +33,7 @@ class Keeper:
     """The weights that translate."""
     rest: Callable[[], Mapping[str, Tensor]]
     """Everything else that the next step needs."""
-    facts: Mapping[str, JsonValue]
+    facts: Callable[[], Mapping[str, JsonValue]]
     """What else a resumed run must know."""
     elapsed_s: Callable[[], float]
     """Seconds of training, the same on every rank; all ranks ask together."""
@@ -54,7 +54,7 @@ class Keeper:
                 step=state.step,
                 model=self.weights(),
                 optimizer=self.rest(),
-                state={**state.to_json(), **self.facts},
+                state={**state.to_json(), **self.facts()},
                 scores=scores,
             )
             self.store.save(snapshot)
