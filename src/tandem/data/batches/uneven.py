@@ -4,6 +4,7 @@ import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from math import isfinite
 from typing import Any, Literal, TypeAlias
 
@@ -71,7 +72,7 @@ def choose_owners(update: Update, shares: Shares) -> NDArray[np.int64]:
 
     Each pair goes to the rank that is furthest behind its share, so that all get a like mixture of lengths from every
     granule. Granules are dealt from the longest sentences down: the last pairs, which decide how far a rank ends from
-    its share, are short ones. No rank gets more than one pair too many.
+    its share, are the shortest. No rank gets more than one pair too many.
     """
     work = (update.source_tokens + update.target_tokens).astype(np.int64)
     weights: list[int] = work.tolist()
@@ -148,9 +149,13 @@ class Portions:
 
 
 def _longest_first(granules: NDArray[np.int64], work: NDArray[np.int64]) -> list[int]:
-    """Places from the granule of the longest sentences to that of the shortest, the outliers by their size."""
-    start = int(granules[-2])
-    order = [start + np.argsort(-work[start:], kind="stable")]
-    order += [np.arange(first, stop) for first, stop in zip(granules[-3::-1], granules[-2:0:-1], strict=True)]
+    """Places from the granule of the longest sentences to that of the shortest, these two by the size of pairs.
+
+    Between them, neighbours are alike on both sides, and so are the hands that they are dealt to.
+    """
+    bounds: list[int] = granules.tolist()
+    order = [np.arange(first, stop) for first, stop in pairwise(bounds)][::-1]
+    for end in (0, -1):
+        order[end] = order[end][np.argsort(-work[order[end]], kind="stable")]
     places: list[int] = np.concatenate(order).tolist()
     return places
