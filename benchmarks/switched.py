@@ -178,11 +178,10 @@ class SwitchedTrainer:
                 data,
                 learner,
                 start=start,
-                shape=shape,
+                division=division,
                 stream=stream,
                 store=store,
                 way=way,
-                division=division,
             )
         meter = Meter(log, clock=clock, lag=LAG_STEPS[world.device.type])
         return cls(

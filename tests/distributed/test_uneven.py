@@ -96,7 +96,7 @@ def test_shares_follow_what_ranks_can_do(folder: Path) -> None:
 
 def test_the_slower_rank_computes_less_from_that_step_on(folder: Path) -> None:
     def ratio(first: int, last: int) -> float:
-        spent = [
+        spent: list[float] = [
             sum(
                 step.phases["forward"] + step.phases["backward"]
                 for step in events(folder / "auto", StepFinished, rank)

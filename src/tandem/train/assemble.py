@@ -11,7 +11,6 @@ import torch
 from tandem.checkpoint.store import CheckpointStore
 from tandem.config import Recipe, recipe_yaml
 from tandem.data.batches.plan import UpdatePlan
-from tandem.data.batches.shape import BatchShape
 from tandem.data.batches.stream import BatchStream
 from tandem.data.corpus.held_out import HeldOutSet
 from tandem.data.prepared import Prepared, open_prepared
@@ -153,27 +152,9 @@ def _train(place: _Place) -> str:
             smoothing=place.recipe.train.label_smoothing,
             clock=PhaseClock(place.world.device),
         )
-        shape, capacity = choose_shape(
-            place.recipe,
-            place.world,
-            data.plan,
-            learner=learner,
-            way=way,
-            facts=start.facts,
-            log=place.log,
-            batch_tokens=place.options.batch_tokens,
-            fit=place.options.fit,
-        )
+        division = _divide(place, data, learner, start=start, way=way)
+        shape = division.shape
         way = record_way(way, data.plan.shards, shape)
-        division = build_division(
-            place.recipe,
-            place.world,
-            data.plan,
-            shape=shape,
-            capacity_tokens=capacity,
-            facts=start.facts,
-            log=place.told,
-        )
         stream = BatchStream(
             data.plan,
             start=start.state.cursor,
@@ -186,15 +167,7 @@ def _train(place: _Place) -> str:
         )
         stack.enter_context(stream)
         run = _build_run(
-            place,
-            data,
-            learner,
-            start=start,
-            shape=shape,
-            stream=stream,
-            store=store,
-            way=way,
-            division=division,
+            place, data, learner, start=start, division=division, stream=stream, store=store, way=way
         )
         started = training_started(
             place.recipe,
@@ -211,8 +184,7 @@ def _train(place: _Place) -> str:
         )
         place.told.log(planned)
         place.told.log(started)
-        if division.balancer is not None:
-            division.balancer.announce(start.state.step)
+        division.announce(start.state.step)
         state, reason = run_training(run, start.state)
     place.told.log(
         TrainingFinished(
@@ -275,17 +247,39 @@ def _resume(place: _Place, data: _Data, learner: Learner, store: CheckpointStore
     return start
 
 
+def _divide(place: _Place, data: _Data, learner: Learner, *, start: Start, way: Way) -> Division:
+    shape, capacity = choose_shape(
+        place.recipe,
+        place.world,
+        data.plan,
+        learner=learner,
+        way=way,
+        facts=start.facts,
+        log=place.log,
+        batch_tokens=place.options.batch_tokens,
+        fit=place.options.fit,
+    )
+    return build_division(
+        place.recipe,
+        place.world,
+        data.plan,
+        shape=shape,
+        capacity_tokens=capacity,
+        facts=start.facts,
+        log=place.told,
+    )
+
+
 def _build_run(
     place: _Place,
     data: _Data,
     learner: Learner,
     *,
     start: Start,
-    shape: BatchShape,
+    division: Division,
     stream: BatchStream,
     store: CheckpointStore | None,
     way: Way,
-    division: Division,
 ) -> Run:
     recipe, world, clock = place.recipe, place.world, way.clock
     clockwork = Clockwork(recipe, trained_s=start.state.trained_s)
@@ -296,7 +290,7 @@ def _build_run(
         store=store,
         weights=learner.weights,
         rest=learner.rest,
-        facts=lambda: {DATA: data.mark, BATCHES: describe_shape(shape, world), **division.facts()},
+        facts=lambda: {DATA: data.mark, BATCHES: describe_shape(division.shape, world), **division.facts()},
         elapsed_s=lambda: _of_first_rank(clockwork.elapsed_s, world),
         on_saved=lambda: _begin_anew(clock, clockwork.saved),
         saved_step=start.state.step,

@@ -25,11 +25,18 @@ _CAPACITIES, _CHANGES = "capacities", "changes"
 class Division:
     """Who gets which part of an update; all ranks always get equal parts where there is no balancer."""
 
+    shape: BatchShape
+    """Of this rank's micro-batches while all ranks get equal parts."""
     portions: Portions | None
     balancer: Balancer | None
     schedule: ShareSchedule
     capacities: tuple[int, ...]
     """Tokens a side of the largest micro-batch that fits, for each rank."""
+
+    def announce(self, step: int) -> None:
+        """Log shares that a checkpoint brought, before the first step."""
+        if self.balancer is not None:
+            self.balancer.announce(step)
 
     def facts(self) -> dict[str, JsonValue]:
         """Return what a checkpoint keeps, so that the same ranks go on with the same shares, to the bit."""
@@ -52,12 +59,13 @@ def build_division(
     """Go on with the shares in a checkpoint's facts, or begin with equal ones; `shape` is that of equal shares."""
     schedule = ShareSchedule()
     if world.size == 1 or recipe.batch.shares == "even":
-        return Division(portions=None, balancer=None, schedule=schedule, capacities=())
+        return Division(shape=shape, portions=None, balancer=None, schedule=schedule, capacities=())
     if SHARES in facts:
         schedule = ShareSchedule.from_json(facts[SHARES][_CHANGES], ranks=world.size)
     portions = Portions(plan, schedule, rank=world.rank, layout=shape.layout, capacity_tokens=capacity_tokens)
     target_tokens = plan.mean_tokens()[1]
     return Division(
+        shape=shape,
         portions=portions,
         balancer=Balancer(schedule, world=world, update_target_tokens=target_tokens, log=log),
         schedule=schedule,

@@ -78,6 +78,7 @@ class GraphedPass:
     def __init__(self, eager: FusedPass, example: PackedBatch[Tensor]) -> None:
         """Records a pass over the example, whose gradients are cleared; any finite batch of the shape will do."""
         self._eager = eager
+        self._errors = "global"
         self._record_for(example)
 
     def _record_for(self, example: PackedBatch[Tensor]) -> None:
@@ -132,6 +133,8 @@ class GraphedPass:
             return
         self._tried = _places(batch)
         self._places = []
+        # By now another thread pins the memory of batches to come, which may not end the recording.
+        self._errors = "thread_local"
         del self._forward, self._backward, self._sums, self._marks
         torch.cuda.synchronize(self._eager.device)
         try:
@@ -160,12 +163,10 @@ class GraphedPass:
         torch.cuda.current_stream().wait_stream(stream)
 
     def _record(self) -> tuple[tuple[Tensor, Tensor], Sequence[torch.cuda.Event]]:
-        # Another thread may be pinning the memory of batches to come.
-        mode = "thread_local"
-        with torch.cuda.graph(self._forward, capture_error_mode=mode):
+        with torch.cuda.graph(self._forward, capture_error_mode=self._errors):
             loss, nll = self._eager.forward(self._batch, seed=self._seed, factor=self._factor)
         with (
-            torch.cuda.graph(self._backward, pool=self._forward.pool(), capture_error_mode=mode),
+            torch.cuda.graph(self._backward, pool=self._forward.pool(), capture_error_mode=self._errors),
             self._eager.buckets.marking() as marks,
         ):
             loss.backward()  # type: ignore[no-untyped-call]

@@ -6,6 +6,7 @@ from typing import Any
 from tandem.artefact import JsonValue
 from tandem.observe.numbers import count, megabytes, short_count
 from tandem.observe.report.quantity import quantity
+from tandem.observe.shares import shares_sentence
 from tandem.observe.visible import visible
 from tandem.observe.watch.troubles import Troubles
 from tandem.runlog.event import (
@@ -24,6 +25,7 @@ from tandem.runlog.event import (
     RunFinished,
     RunImported,
     RunStarted,
+    SharesChanged,
     StageFinished,
     StageStarted,
     StepFinished,
@@ -127,6 +129,7 @@ _SENTENCES: Mapping[type[Event], Callable[[Any], str]] = {
         f"{event.device} multiplies at {quantity(event.flops_per_s, 'flop/s')} in {event.precision}"
     ),
     TrainingStarted: _started,
+    SharesChanged: shares_sentence,
     EvaluationStarted: lambda event: f"evaluation after step {count(event.step)} begins",
     EvaluationFinished: _evaluated,
     CheckpointWritten: _written,

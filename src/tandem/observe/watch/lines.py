@@ -3,6 +3,7 @@
 import math
 
 from tandem.observe.numbers import count, duration, megabytes, short_count
+from tandem.observe.shares import shares_sentence
 from tandem.observe.watch.life import Life, is_quiet
 from tandem.observe.watch.progress import progress_of, share_text, status, way_of
 from tandem.observe.watch.state import Evaluation, WatchState
@@ -12,6 +13,7 @@ from tandem.runlog.event import (
     Event,
     RunFinished,
     RunImported,
+    SharesChanged,
     StepFinished,
     TrainingFinished,
     TrainingStarted,
@@ -157,6 +159,8 @@ def _told(event: Event, state: WatchState) -> list[str]:
             ]
         case TrainingFinished():
             return [_finished(event, state)]
+        case SharesChanged() if event.shares:
+            return [shares_sentence(event)]
     return []
 
 

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.unit.observe.test_shares import CHANGED, mark
 from tests.unit.observe.verdicts.exchange_story import REFERENCE, carried, exchanged, imported
 
 from tandem.observe.verdicts.step_network import judge
@@ -33,6 +34,14 @@ def test_without_samples_confidence_is_less_and_says_why() -> None:
 
 def test_a_step_that_does_not_vary_teaches_nothing() -> None:
     assert "teaches nothing more" in judge(exchanged()).answer
+
+
+def test_unequal_shares_are_told_with_the_speeds_of_ranks() -> None:
+    series = exchanged()
+    shared = replace(series, marks=(*series.marks, *mark(CHANGED)))
+
+    assert "rank 1 25.0 % (2,048 target tokens/s)" in judge(shared).answer
+    assert "by their speed" not in judge(series).answer
 
 
 def test_one_rank_has_its_time_for_itself() -> None:
