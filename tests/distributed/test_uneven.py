@@ -32,10 +32,10 @@ RECIPE = f"""
 name: uneven
 data:
   train:
-    - builtin: {{pairs: 300}}
+    - builtin: {{pairs: 600}}
 subword: {{vocabulary: 400, max_pieces: 64}}
-batch: {{target_tokens: 512}}
-model: {{preset: tiny, width: 32, heads: 2, encoder_layers: 1, decoder_layers: 1, feed_forward: 64, dropout: 0.0}}
+batch: {{target_tokens: 1536}}
+model: {{preset: tiny, width: 64, heads: 2, encoder_layers: 1, decoder_layers: 1, feed_forward: 256, dropout: 0.0}}
 optim: {{learning_rate: 2.0e-3, warmup_steps: 40}}
 evaluate: {{every_steps: null, probe_pairs: 0, sentences: 0}}
 checkpoint: {{every_steps: {SAVED}, keep_last: 5}}
@@ -45,7 +45,7 @@ telemetry: {{probe_steps: {STEPS - 2}}}
 
 def learn(world: World, folder: Path, run: str) -> None:
     """Train, with one rank that does more work than it must; the clock counts work alone, whatever else runs here."""
-    tandem.telemetry.clock.perf_counter = time.process_time  # type: ignore[attr-defined]
+    tandem.telemetry.clock.perf_counter = time.thread_time  # type: ignore[attr-defined]
     if world.rank == SLOW_RANK:
         _slow_down()
     train(world, folder, run, STEPS)
@@ -68,7 +68,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run by measured speed, the same in equal parts, and one that goes on from a checkpoint of the first."""
     folder = tmp_path_factory.mktemp("uneven")
     for shares in ("auto", "even"):
-        (folder / "recipe.yaml").write_text(RECIPE.replace("512}", f"512, shares: {shares}}}"))
+        (folder / "recipe.yaml").write_text(RECIPE.replace("1536}", f"1536, shares: {shares}}}"))
         prepare(load_recipe(folder / "recipe.yaml", [f"data.folder={folder / 'data'}"]).recipe, workers=1)
         run_ranks(learn, 2, folder, shares)
     (folder / "recipe.yaml").write_text(RECIPE)

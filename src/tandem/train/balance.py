@@ -37,12 +37,12 @@ class RankTimes:
         return isfinite(self.fixed_s) and isfinite(self.whole_s) and self.whole_s > 0
 
     @classmethod
-    def mean(cls, times: Sequence[Self]) -> Self:
+    def mean(cls, windows: Sequence[Self]) -> Self:
         """Return the mean; `fsum` rounds alike on every version of Python, and ranks must agree to the bit."""
-        count = len(times)
+        count = len(windows)
         return cls(
-            fixed_s=fsum(each.fixed_s for each in times) / count,
-            whole_s=fsum(each.whole_s for each in times) / count,
+            fixed_s=fsum(window.fixed_s for window in windows) / count,
+            whole_s=fsum(window.whole_s for window in windows) / count,
         )
 
 

@@ -44,7 +44,8 @@ class Balancer:
     def announce(self, step: int) -> None:
         """Log shares that a checkpoint brought, before the first step."""
         if self._schedule.latest:
-            self._tell(step, first_step=step + 1, times=(), windows=0)
+            first_step = max(step + 1, self._schedule.latest_from)
+            self._tell(step, first_step=first_step, times=(), windows=0)
 
     def note(self, step: int, phases: Mapping[str, float], *, share: float) -> None:
         """Take what a step of this rank was made of, and its part of the update."""

@@ -82,10 +82,10 @@ def hold_longest(plan: UpdatePlan, capacity_tokens: int) -> int:
 
 def gather_capacities(world: World, capacity_tokens: int) -> tuple[int, ...]:
     """Return the capacity of every rank."""
-    held = torch.zeros(world.size, dtype=torch.int64, device=world.device)
-    held[world.rank] = capacity_tokens
-    world.sum(held)
-    return tuple(held.tolist())
+    capacities = torch.zeros(world.size, dtype=torch.int64, device=world.device)
+    capacities[world.rank] = capacity_tokens
+    world.sum(capacities)
+    return tuple(capacities.tolist())
 
 
 def describe_shape(shape: BatchShape, world: World) -> dict[str, JsonValue]:

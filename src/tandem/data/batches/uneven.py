@@ -41,6 +41,11 @@ class ShareSchedule:
         """The shares announced last, in force by now or later."""
         return self._changes[-1][1] if self._changes else EQUAL
 
+    @property
+    def latest_from(self) -> int:
+        """The first step that they hold for."""
+        return self._changes[-1][0] if self._changes else 0
+
     def at(self, step: int) -> Shares:
         """Return the shares by which a step is dealt."""
         self._asked = max(self._asked, step)
@@ -57,9 +62,9 @@ class ShareSchedule:
         return [{"first_step": first, "shares": list(shares)} for first, shares in self._changes]
 
     @classmethod
-    def from_json(cls, held: Iterable[Mapping[str, Any]], *, ranks: int) -> "ShareSchedule":
+    def from_json(cls, entries: Iterable[Mapping[str, Any]], *, ranks: int) -> "ShareSchedule":
         """Read what `to_json` gave; equal shares if it is not of so many ranks."""
-        changes = [(int(entry["first_step"]), tuple(map(float, entry["shares"]))) for entry in held]
+        changes = [(int(entry["first_step"]), tuple(map(float, entry["shares"]))) for entry in entries]
         is_usable = all(
             not shares or (len(shares) == ranks and all(isfinite(share) and share > 0 for share in shares))
             for _, shares in changes
