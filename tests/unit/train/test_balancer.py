@@ -36,6 +36,8 @@ class Simulation:
         self, speeds: Speeds, *, fixed_s: float = 0.05, noise: float = 0.0, lag: int = 0, seed: int = 0
     ) -> None:
         self.speeds, self.fixed_s, self.noise, self.lag = speeds, fixed_s, noise, lag
+        self.launch_s: Sequence[float] = [0.0] * len(speeds(1))
+        """What forward and backward cost each rank whatever its share; the balancer cannot tell it from the rest."""
         self.ranks = len(speeds(1))
         self.dice = np.random.default_rng(seed)
         self.schedules = [ShareSchedule() for _ in range(self.ranks)]
@@ -74,7 +76,7 @@ class Simulation:
             schedule.at(step + DEPTH)  # what is built ahead
         shares = self.shares(step)
         noise = self.dice.normal(1, self.noise, self.ranks).clip(0.5)
-        computing = np.array(self.speeds(step)) * shares * noise
+        computing = (np.array(self.launch_s) + np.array(self.speeds(step)) * shares) * noise
         self.step_s.append(float(computing.max()) + self.fixed_s)
         phases = [
             {"forward": each / 3, "backward": each * 2 / 3, "optimizer": self.fixed_s} for each in computing
@@ -145,6 +147,15 @@ def test_uneven_ranks_are_left_alone_once_they_finish_together() -> None:
     run.run(3000)
     assert len(run.decisions) <= 3
     assert run.decisions[-1].step < 400
+
+
+@pytest.mark.parametrize("launch_s", [(0.1, 0.1), (0.1, 0.3), (0.3, 0.9)])
+def test_computing_that_no_share_shortens_is_approached_step_by_step(launch_s: tuple[float, float]) -> None:
+    run = Simulation(steady(1.0, 3.0), noise=0.05)
+    run.launch_s = launch_s
+    run.run(600)
+    best = min(max(launch_s[0] + part, launch_s[1] + 3 * (1 - part)) for part in np.linspace(0.01, 0.99, 500))
+    assert np.median(run.step_s[-50:]) < 1.04 * (best + run.fixed_s)
 
 
 def test_a_stall_of_single_steps_changes_nothing() -> None:

@@ -28,7 +28,7 @@ class Log(NullLog):
 
 def divide(recipe: Recipe, world: SoloWorld, facts: dict[str, Any] | None = None, **given: Any) -> Division:
     plan = open_prepared(recipe.prepared_folder).plan()
-    options = {"capacity_tokens": 512, "log": NullLog()} | given
+    options: dict[str, Any] = {"capacity_tokens": 512, "log": NullLog()} | given
     return build_division(recipe, world, plan, shape=SHAPE, facts=facts or {}, **options)
 
 
