@@ -151,7 +151,7 @@ def test_uneven_ranks_are_left_alone_once_they_finish_together() -> None:
 
 @pytest.mark.parametrize("launch_s", [(0.1, 0.1), (0.1, 0.3), (0.3, 0.9)])
 def test_computing_that_no_share_shortens_is_approached_step_by_step(launch_s: tuple[float, float]) -> None:
-    run = Simulation(steady(1.0, 3.0), noise=0.05)
+    run = Simulation(steady(1.0, 3.0), noise=0.02)
     run.launch_s = launch_s
     run.run(600)
     best = min(max(launch_s[0] + part, launch_s[1] + 3 * (1 - part)) for part in np.linspace(0.01, 0.99, 500))
