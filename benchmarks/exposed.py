@@ -97,7 +97,7 @@ data:
     - builtin: {{pairs: 6000}}
   folder: {folder}
 subword: {{vocabulary: 1024, max_pieces: 64}}
-batch: {{target_tokens: {tokens}}}
+batch: {{target_tokens: {tokens}, shares: even}}
 model: {{preset: tiny, {model}}}
 train: {{max_steps: {steps}}}
 evaluate: {{every_steps: null, every_minutes: null}}

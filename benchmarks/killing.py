@@ -31,7 +31,7 @@ data:
   valid:
     builtin: {{pairs: 50, split: valid}}
 subword: {{vocabulary: 704, max_pieces: 64}}
-batch: {{target_tokens: 512}}
+batch: {{target_tokens: 512, shares: even}}
 model: {{preset: tiny, width: 32, heads: 2, encoder_layers: 1, decoder_layers: 1, feed_forward: 64}}
 optim: {{warmup_steps: 10}}
 train: {{max_steps: {steps}}}

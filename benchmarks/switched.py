@@ -24,7 +24,6 @@ from tandem.train.assemble import (
     Options,
     _build_run,
     _build_step,
-    _choose_shape,
     _Data,
     _open_data,
     _open_exchange,
@@ -32,12 +31,14 @@ from tandem.train.assemble import (
     _Place,
     _resume,
 )
+from tandem.train.division import build_division
 from tandem.train.keep import Keeper
 from tandem.train.learner import Learner
 from tandem.train.loop import Run, run_training
 from tandem.train.memory import keep_freed_memory
 from tandem.train.meter import LAG_STEPS, Meter
 from tandem.train.probe import ExchangeProbe
+from tandem.train.shape_choice import choose_shape
 from tandem.train.state import TrainState
 from tandem.train.way import choose_way, record_way
 
@@ -160,7 +161,18 @@ class SwitchedTrainer:
             )
             for each in (PhaseClock(world.device), clock)
         ]
-        shape = _choose_shape(place, data, learner, start=start, way=ways[0])
+        shape, capacity = choose_shape(
+            recipe, world, data.plan, learner=learner, way=ways[0], facts=start.facts, log=log
+        )
+        division = build_division(
+            recipe,
+            world,
+            data.plan,
+            shape=shape,
+            capacity_tokens=capacity,
+            facts=start.facts,
+            log=log,
+        )
         way, untimed_way = (record_way(each, data.plan.shards, shape) for each in ways)
         with _open_stream(place, data, shape, start.state) as stream:
             timed = _build_run(
@@ -168,7 +180,7 @@ class SwitchedTrainer:
                 data,
                 learner,
                 start=start,
-                shape=shape,
+                division=division,
                 stream=stream,
                 store=store,
                 way=way,

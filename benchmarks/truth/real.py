@@ -29,7 +29,7 @@ data:
   valid:
     builtin: {pairs: 300, split: valid}
 subword: {vocabulary: 1024, max_pieces: 64}
-batch: {target_tokens: 2048}
+batch: {target_tokens: 2048, shares: even}
 model: {preset: tiny, dropout: 0.0, norm: rms, activation: silu, gated: true, positions: rotary}
 optim: {schedule: constant, learning_rate: 3.0e-3, warmup_steps: 50}
 train: {max_steps: 240}

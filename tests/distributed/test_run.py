@@ -113,8 +113,10 @@ def test_bytes_that_are_sent_are_those_of_the_gradients(folder: Path) -> None:
     assert started.gradient_bytes >= 4 * started.parameters
     for rank in range(3):
         sent = {step.sent_bytes for step in steps_of(folder / "grown", rank)}
-        assert len(sent) == 1
-        assert sent.pop() == pytest.approx(started.gradient_bytes, rel=1e-3)
+        # What rides along is a few numbers for each rank, and there were two of them before there were three.
+        assert len(sent) <= 2
+        for sent_bytes in sent:
+            assert sent_bytes == pytest.approx(started.gradient_bytes, rel=1e-3)
     assert {step.sent_bytes for step in steps_of(folder / "alone")} == {0}
 
 

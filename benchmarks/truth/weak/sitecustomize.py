@@ -36,10 +36,10 @@ if "RANK" in os.environ and "WEAK" in os.environ:
     _build, _flush = BatchStream._build, os.fsync  # noqa: SLF001
     _built = [0]
 
-    def _build_slowly(stream, cursor):  # type: ignore[no-untyped-def]
+    def _build_slowly(stream, cursor, step):  # type: ignore[no-untyped-def]
         _built[0] += 1
         _lose("batch_s", number=_built[0])
-        return _build(stream, cursor)
+        return _build(stream, cursor, step)
 
     def _flush_slowly(file):  # type: ignore[no-untyped-def]
         _lose("flush_s")

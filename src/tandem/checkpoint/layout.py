@@ -111,7 +111,7 @@ def remove_stale_residuals(residuals: Path, checkpoints: Path, *, before: int | 
     for folder in folders:
         if step_of(folder) not in kept:
             # Another rank of this host may be at it; what stays costs room, and the next save tries again.
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_tree(folder, ignore_errors=True)
 
 
 def clear_leftovers(checkpoints: Path) -> None:

@@ -1,6 +1,6 @@
 """The batch section: how much text one update learns from."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -14,3 +14,5 @@ class BatchSection(Section):
 
     target_tokens: Annotated[int, Field(ge=4)] = 25_000
     """Target tokens of one update over all ranks; batches for each device are derived from it."""
+    shares: Literal["auto", "even"] = "even"
+    """How ranks share an update: `even` in equal parts, `auto` by their measured speed."""

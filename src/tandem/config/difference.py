@@ -6,9 +6,18 @@ from tandem.config.recipe import Recipe
 
 __all__ = ["differences", "may_change_on_resume"]
 
-# What says when to stop, look or save, how ranks exchange, and where things lie; all else is what the run has learned
-# from or with.
-_FREE = ("train.max_", "train.patience", "evaluate.", "checkpoint.", "exchange.", "telemetry.", "data.folder")
+# What says when to stop, look or save, who does which part, how ranks exchange, and where things lie; all else is
+# what the run has learned from or with.
+_FREE = (
+    "train.max_",
+    "train.patience",
+    "evaluate.",
+    "checkpoint.",
+    "exchange.",
+    "telemetry.",
+    "batch.shares",
+    "data.folder",
+)
 
 
 def differences(a: Recipe, b: Recipe) -> list[str]:

@@ -18,12 +18,7 @@ from tandem.data.subword.learn import Subword
 from tandem.errors import TandemError
 from tandem.lock import using
 from tandem.parallel.world import World, open_world
-from tandem.runlog.event import (
-    BatchFitted,
-    RunFinished,
-    StopAsked,
-    TrainingFinished,
-)
+from tandem.runlog.event import RunFinished, StopAsked, TrainingFinished
 from tandem.runlog.layout import RunLayout
 from tandem.runlog.writer import NullLog, RunLog, open_rank_log
 from tandem.telemetry.clock import PhaseClock
@@ -31,17 +26,12 @@ from tandem.telemetry.peak import measure_device
 from tandem.train.alike import check_alike
 from tandem.train.announce import batches_planned, run_started, training_started
 from tandem.train.asked import Clockwork, Signals
-from tandem.train.capacity import (
-    build_shape,
-    choose_capacity,
-    describe_shape,
-    layout_for,
-    maybe_same_shape,
-)
+from tandem.train.balancer import Balancer
+from tandem.train.capacity import describe_shape
 from tandem.train.disks import find_writers
+from tandem.train.division import Division, build_division
 from tandem.train.evaluator import maybe_build_validator
 from tandem.train.exchanger import Exchanger
-from tandem.train.fit import find_capacity
 from tandem.train.judge import Judge
 from tandem.train.keep import Keeper, of_first_rank
 from tandem.train.learner import Learner
@@ -53,6 +43,7 @@ from tandem.train.resume import Start, find_start
 from tandem.train.run_exchange import RunExchange, open_exchange
 from tandem.train.sampled import sampling_host
 from tandem.train.schedule import build_schedule
+from tandem.train.shape_choice import BATCHES, choose_shape
 from tandem.train.start_from import start_from
 from tandem.train.step import TrainingStep
 from tandem.train.stop import ASKED
@@ -61,8 +52,6 @@ from tandem.train.way import Way, choose_way, record_way
 from tandem.train.weight_check import check_weights
 
 __all__ = ["Options", "train_rank"]
-
-BATCHES = "batches"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +150,8 @@ def _train(place: _Place) -> str:
             smoothing=place.recipe.train.label_smoothing,
             clock=PhaseClock(place.world.device),
         )
-        shape = _choose_shape(place, data, learner, start=start, way=way)
+        division = _divide(place, data, learner, start=start, way=way)
+        shape = division.shape
         way = record_way(way, data.plan.shards, shape)
         stream = BatchStream(
             data.plan,
@@ -170,6 +160,8 @@ def _train(place: _Place) -> str:
             rank=place.world.rank,
             ranks=place.world.size,
             device=str(place.world.device),
+            steps_done=start.state.step,
+            portions=division.portions,
         )
         stack.enter_context(stream)
         run = _build_run(
@@ -177,7 +169,7 @@ def _train(place: _Place) -> str:
             data,
             learner,
             start=start,
-            shape=shape,
+            division=division,
             stream=stream,
             store=store,
             way=way,
@@ -185,6 +177,7 @@ def _train(place: _Place) -> str:
         )
         _announce(place, data, learner, start=start, shape=shape, way=way)
         exchange.exchanger.announce(start.state.step)
+        division.announce(start.state.step)
         state, reason = run_training(run, start.state)
     place.told.log(
         TrainingFinished(
@@ -286,27 +279,27 @@ def _resume(
     return start
 
 
-def _choose_shape(place: _Place, data: _Data, learner: Learner, *, start: Start, way: Way) -> BatchShape:
-    world, options = place.world, place.options
-    layout = layout_for(place.recipe, world.device, learner.precision.name, fused=way.name != "plain")
-    same = maybe_same_shape(start.facts.get(BATCHES, {}), world)
-    if same is not None and same.layout == layout and options.batch_tokens is None:
-        return same
-    tokens = options.batch_tokens or choose_capacity(place.recipe, world.device, fused=way.name != "plain")
-    if options.fit:
-        tokens = find_capacity(way.learn, data.plan.shards, layout, buckets=learner.buckets)
-    shape = build_shape(data.plan, layout=layout, world=world, capacity_tokens=tokens)
-    if options.fit:
-        memory = torch.cuda.max_memory_allocated(world.device)
-        place.log.log(
-            BatchFitted(
-                layout=shape.layout,
-                source_tokens=shape.source_tokens,
-                target_tokens=shape.target_tokens,
-                memory_bytes=memory,
-            )
-        )
-    return shape
+def _divide(place: _Place, data: _Data, learner: Learner, *, start: Start, way: Way) -> Division:
+    shape, capacity = choose_shape(
+        place.recipe,
+        place.world,
+        data.plan,
+        learner=learner,
+        way=way,
+        facts=start.facts,
+        log=place.log,
+        batch_tokens=place.options.batch_tokens,
+        fit=place.options.fit,
+    )
+    return build_division(
+        place.recipe,
+        place.world,
+        data.plan,
+        shape=shape,
+        capacity_tokens=capacity,
+        facts=start.facts,
+        log=place.told,
+    )
 
 
 def _build_run(
@@ -315,7 +308,7 @@ def _build_run(
     learner: Learner,
     *,
     start: Start,
-    shape: BatchShape,
+    division: Division,
     stream: BatchStream,
     store: CheckpointStore | None,
     way: Way,
@@ -332,8 +325,9 @@ def _build_run(
         rest=learner.rest,
         facts=lambda step: {
             DATA: data.mark,
-            BATCHES: describe_shape(shape, world),
+            BATCHES: describe_shape(division.shape, world),
             **exchange.exchanger.facts(step),
+            **division.facts(),
         },
         exchange=exchange,
         elapsed_s=lambda: of_first_rank(clockwork.elapsed_s, world),
@@ -344,10 +338,10 @@ def _build_run(
         recipe=recipe,
         plan=data.plan,
         stream=stream,
-        step=_build_step(place, learner, way, exchange.exchanger),
+        step=_build_step(place, learner, way, exchange.exchanger, division.balancer),
         clock=clock,
         asks=lambda: clockwork.asks(stop=bool(place.signals.name), by_clock=world.rank == 0),
-        meter=Meter(place.log, clock=clock, lag=LAG_STEPS[world.device.type]),
+        meter=Meter(place.log, clock=clock, lag=LAG_STEPS[world.device.type], balancer=division.balancer),
         judge=Judge(
             recipe=recipe,
             validator=_maybe_build_validator(place, data, learner, keeps=store is not None),
@@ -367,7 +361,9 @@ def _begin_anew(clock: PhaseClock, note: Callable[[], None]) -> None:
     clock.restart()
 
 
-def _build_step(place: _Place, learner: Learner, way: Way, exchanger: Exchanger) -> TrainingStep:
+def _build_step(
+    place: _Place, learner: Learner, way: Way, exchanger: Exchanger, balancer: Balancer | None = None
+) -> TrainingStep:
     recipe = place.recipe
     return TrainingStep(
         way.learn,
@@ -380,6 +376,7 @@ def _build_step(place: _Place, learner: Learner, way: Way, exchanger: Exchanger)
         clock=way.clock,
         probe_steps=recipe.telemetry.probe_steps,
         exchanger=exchanger,
+        balancer=balancer,
     )
 
 

@@ -18,6 +18,8 @@ __all__ = [
     "build_shape",
     "choose_capacity",
     "describe_shape",
+    "gather_capacities",
+    "hold_longest",
     "layout_for",
     "layout_for_evaluation",
     "maybe_same_shape",
@@ -63,14 +65,27 @@ def build_shape(plan: UpdatePlan, *, layout: Layout, world: World, capacity_toke
     """The shape of micro-batches that hold at most so many tokens a side, or one sentence; the same on all ranks."""
     held = torch.tensor([capacity_tokens], device=world.device)
     world.smallest(held)
-    longest = max(plan.shards.longest_source, plan.shards.longest_target)
-    capacity = max(int(held), -(-longest // _MULTIPLE) * _MULTIPLE)
+    capacity = hold_longest(plan, int(held))
     if layout == "packed":
         shape = fit_packed(plan, ranks=world.size, capacity_tokens=capacity)
     else:
         shape = BatchShape(layout="padded", source_tokens=capacity, target_tokens=capacity)
     check_shape(shape, plan.shards)
     return shape
+
+
+def hold_longest(plan: UpdatePlan, capacity_tokens: int) -> int:
+    """Return the capacity, or what the longest sentence needs where that is more."""
+    longest = max(plan.shards.longest_source, plan.shards.longest_target)
+    return max(capacity_tokens, -(-longest // _MULTIPLE) * _MULTIPLE)
+
+
+def gather_capacities(world: World, capacity_tokens: int) -> tuple[int, ...]:
+    """Return the capacity of every rank."""
+    capacities = torch.zeros(world.size, dtype=torch.int64, device=world.device)
+    capacities[world.rank] = capacity_tokens
+    world.sum(capacities)
+    return tuple(capacities.tolist())
 
 
 def describe_shape(shape: BatchShape, world: World) -> dict[str, JsonValue]:

@@ -70,24 +70,31 @@ class FusedPass:
 
 
 class GraphedPass:
-    """A fused pass recorded once and replayed for every batch of the same shape: the host only says go."""
+    """A fused pass recorded once and replayed for every batch of the same shape: the host only says go.
+
+    When an update comes in rows of another shape, because the rank has a new share, it is recorded anew.
+    """
 
     def __init__(self, eager: FusedPass, example: PackedBatch[Tensor]) -> None:
         """Records a pass over the example, whose gradients are cleared; any finite batch of the shape will do."""
         self._eager = eager
-        device = eager.device
+        self._errors = "global"
+        self._record_for(example)
+
+    def _record_for(self, example: PackedBatch[Tensor]) -> None:
+        eager, device = self._eager, self._eager.device
         held = in_one_block(example.map(Tensor.numpy), pinned=False)
         self._block = _block_of(held).to(device)
         self._batch = held.map(
             lambda tensor: self._block.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
         )
-        self._places = _places(self._batch)
         self._seed = torch.zeros(2, dtype=torch.int32, device=device)
         self._factor = torch.ones((), device=device)
         self._copying = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._forward, self._backward = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
         self._warm_up()
         self._sums, self._marks = self._record()
+        self._places = self._tried = _places(self._batch)
         eager.buckets.clear()
 
     def __call__(
@@ -110,7 +117,32 @@ class GraphedPass:
 
     def _can_replay(self, batch: PackedBatch[Tensor]) -> bool:
         # A graph adds to all buckets, also to those that were sent already before a restart.
-        return self._eager.buckets.is_whole and _places(batch) == self._places
+        if not self._eager.buckets.is_whole:
+            return False
+        places = _places(batch)
+        if places != self._places and _is_in_one_block(batch):
+            self._record_anew(batch)
+        return places == self._places
+
+    def _record_anew(self, batch: PackedBatch[Tensor]) -> None:
+        """Record for rows of another shape; where that fails, they go the way of single launches.
+
+        Shapes change between updates, so that the buckets, which recording clears, are still empty.
+        """
+        if self._tried == _places(batch):
+            return
+        self._tried = _places(batch)
+        self._places = []
+        # By now another thread pins the memory of batches to come, which may not end the recording.
+        self._errors = "thread_local"
+        del self._forward, self._backward, self._sums, self._marks
+        torch.cuda.synchronize(self._eager.device)
+        try:
+            self._record_for(batch)
+        except RuntimeError:
+            self._places = []
+            self._eager.buckets.clear()
+            torch.cuda.empty_cache()
 
     def _bring(self, batch: PackedBatch[Tensor]) -> None:
         """Copy to the device beside the computation that is still going on there."""
@@ -131,10 +163,10 @@ class GraphedPass:
         torch.cuda.current_stream().wait_stream(stream)
 
     def _record(self) -> tuple[tuple[Tensor, Tensor], Sequence[torch.cuda.Event]]:
-        with torch.cuda.graph(self._forward):
+        with torch.cuda.graph(self._forward, capture_error_mode=self._errors):
             loss, nll = self._eager.forward(self._batch, seed=self._seed, factor=self._factor)
         with (
-            torch.cuda.graph(self._backward, pool=self._forward.pool()),
+            torch.cuda.graph(self._backward, pool=self._forward.pool(), capture_error_mode=self._errors),
             self._eager.buckets.marking() as marks,
         ):
             loss.backward()  # type: ignore[no-untyped-call]
@@ -152,6 +184,11 @@ def _block_of(batch: PackedBatch[Tensor]) -> Tensor:
     """All of the memory that a batch in one block lies in."""
     block = torch.empty(0, dtype=torch.int32, device=batch.source.device)
     return block.set_(batch.source.untyped_storage())
+
+
+def _is_in_one_block(batch: PackedBatch[Tensor]) -> bool:
+    """Whether it comes from the stream: pieces of a batch that was split have memory of their own."""
+    return all(distance == 0 for *_, distance in _places(batch))
 
 
 def _places(batch: PackedBatch[Tensor]) -> list[tuple[object, ...]]:

@@ -15,7 +15,7 @@ from tandem.parallel.world import World
 from tandem.train.optim import Optimizer
 from tandem.train.precision import Precision
 from tandem.train.seeds import derived_seed
-from tandem.train.step import SLOTS
+from tandem.train.step import SLOTS, count_slots
 
 __all__ = ["Learner"]
 
@@ -39,7 +39,8 @@ class Learner:
             pad=subword.target.special.pad,
             seed=derived_seed(recipe.seed, "weights"),
         ).to(world.device)
-        buckets = GradientBuckets(list(model.parameters()), world, slots=SLOTS)
+        slots = count_slots(world) if recipe.batch.shares == "auto" else SLOTS
+        buckets = GradientBuckets(list(model.parameters()), world, slots=slots)
         return cls(
             model=model,
             buckets=buckets,

@@ -7,6 +7,7 @@ from tandem.runlog.event import StepFinished
 from tandem.runlog.writer import RunLog
 from tandem.telemetry.clock import PhaseClock
 from tandem.train.asked import Asked
+from tandem.train.balancer import Balancer
 from tandem.train.precision import SkipWatch
 from tandem.train.step import StepResult
 
@@ -19,8 +20,9 @@ LAG_STEPS = {"cpu": 0, "cuda": 2}
 class Meter:
     """The last steps' results, until they are read."""
 
-    def __init__(self, log: RunLog, *, clock: PhaseClock, lag: int) -> None:
+    def __init__(self, log: RunLog, *, clock: PhaseClock, lag: int, balancer: Balancer | None = None) -> None:
         self._log, self._clock, self._lag = log, clock, lag
+        self._balancer = balancer
         self._ahead: deque[tuple[int, StepResult]] = deque()
         self._watch = SkipWatch()
 
@@ -68,5 +70,8 @@ class Meter:
         )
         if result.probed is not None:
             self._log.log(result.probed.read(result.step, exchange_s=phases.get("exchange", math.nan)))
+        if self._balancer is not None:
+            self._balancer.note(result.step, phases, share=result.own_share)
+            self._balancer.hear(result.step, numbers.speeds)
         self._watch.note(step=result.step, skipped=numbers.skipped, loss_scale=numbers.loss_scale)
         return numbers.asked

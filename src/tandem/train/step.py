@@ -13,6 +13,7 @@ from tandem.parallel.world import World
 from tandem.runlog.event import BatchSplit
 from tandem.telemetry.clock import PhaseClock
 from tandem.train.asked import Asked
+from tandem.train.balancer import NUMBERS_A_RANK, Balancer
 from tandem.train.exchanger import Exchanger
 from tandem.train.optim import Optimizer
 from tandem.train.passes import Pass
@@ -22,11 +23,16 @@ from tandem.train.schedule import Schedule
 from tandem.train.seeds import derived_seed
 from tandem.train.split import Splitter
 
-__all__ = ["SLOTS", "StepNumbers", "StepResult", "TrainingStep"]
+__all__ = ["SLOTS", "StepNumbers", "StepResult", "TrainingStep", "count_slots"]
 
 _LOSS, _NLL, _SPLIT, _ASKED = range(4)
 SLOTS = _ASKED + len(fields(Asked))
-"""Numbers that ride with the gradients: give so many to GradientBuckets."""
+"""Numbers that ride with the gradients: give so many to GradientBuckets, or `count_slots` of them."""
+
+
+def count_slots(world: World) -> int:
+    """Count the slots for ranks that also tell each other how fast they are."""
+    return SLOTS + (NUMBERS_A_RANK * world.size if world.size > 1 else 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +51,8 @@ class StepNumbers:
     split: int
     """Batches that some rank had to split for lack of memory."""
     asked: Asked
+    speeds: tuple[float, ...] = ()
+    """What ranks told of their speed, for their Balancer; empty where the buckets have no slots for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,6 +63,8 @@ class StepResult:
     target_tokens: int
     source_tokens: int
     pairs: int
+    own_share: float
+    """The part of the update's tokens that this rank was dealt; 0: not counted."""
     batches: int
     """Micro-batches of this rank, before any was split."""
     learning_rate: float
@@ -73,7 +83,7 @@ class StepResult:
         if self.ready is not None:
             self.ready.synchronize()
         held: list[float] = self.numbers.tolist()
-        norm, skipped, scale = held[SLOTS:]
+        *speeds, norm, skipped, scale = held[SLOTS:]
         return StepNumbers(
             loss_sum=held[_LOSS],
             nll_sum=held[_NLL],
@@ -82,6 +92,7 @@ class StepResult:
             loss_scale=scale,
             split=round(held[_SPLIT]),
             asked=Asked.from_numbers(held[_ASKED:SLOTS]),
+            speeds=tuple(speeds),
         )
 
 
@@ -101,8 +112,12 @@ class TrainingStep:
         clock: PhaseClock,
         probe_steps: int | None = None,
         exchanger: Exchanger | None = None,
+        balancer: Balancer | None = None,
     ) -> None:
-        """The buckets hold the model's parameters and SLOTS slots; without an exchanger they sum exactly."""
+        """The buckets hold the model's parameters and SLOTS slots, or with a balancer those of `count_slots`.
+
+        Without an exchanger they sum exactly.
+        """
         self._learn = learn
         self._world = world
         self._buckets = buckets
@@ -111,6 +126,7 @@ class TrainingStep:
         self._schedule = schedule
         self._seed = seed
         self._clock = clock
+        self._balancer = balancer
         self._probe = ExchangeProbe(world, clock=clock, every_steps=probe_steps)
         self._exchanger = exchanger
         self._splitter = Splitter()
@@ -122,7 +138,7 @@ class TrainingStep:
         if self._exchanger is not None:
             self._exchanger.begin(step, scale=self._precision.maybe_scale)
         splits = self._accumulate(update, step)
-        self._fill_slots(asked, splits=len(splits))
+        self._fill_slots(asked, step=step, splits=len(splits))
         with self._clock.phase("exchange"):
             self._buckets.finish()
         if probed is not None:
@@ -138,6 +154,7 @@ class TrainingStep:
             target_tokens=update.target_tokens,
             source_tokens=update.source_tokens,
             pairs=update.pairs,
+            own_share=update.own_tokens / (update.source_tokens + update.target_tokens),
             batches=len(update.batches),
             learning_rate=learning_rate,
             splits=splits,
@@ -202,8 +219,11 @@ class TrainingStep:
             self._buckets.slots[_NLL] += nll
         return None
 
-    def _fill_slots(self, asked: Asked, *, splits: int) -> None:
-        for slot, number in enumerate((splits, *asked.numbers()), start=_SPLIT):
+    def _fill_slots(self, asked: Asked, *, step: int, splits: int) -> None:
+        numbers: dict[int, float] = dict(enumerate((splits, *asked.numbers()), start=_SPLIT))
+        if self._balancer is not None:
+            numbers |= {SLOTS + slot: number for slot, number in self._balancer.report(step).items()}
+        for slot, number in numbers.items():
             if number:
                 self._buckets.slots[slot].fill_(number)
 

@@ -210,7 +210,7 @@ def test_what_a_disk_does_not_let_go_of_is_named_and_not_counted_as_free(
         elif folder.exists() and not ignore_errors:
             raise PermissionError(errno.EPERM, "Operation not permitted")
 
-    monkeypatch.setattr("tandem.checkpoint.layout.shutil.rmtree", half)
+    monkeypatch.setattr("tandem.checkpoint.layout.remove_tree", half)
     plan = prune(run)
     left = run / "checkpoints" / "step-00000400.removed"
     assert going(plan) == [100, 500]
@@ -249,7 +249,7 @@ def half_deleted(folder, ignore_errors=False):
         path.unlink()
         os._exit(9)
 
-layout.shutil.rmtree = half_deleted
+layout.remove_tree = half_deleted
 prune(Path(sys.argv[1]))
 """
 

@@ -120,7 +120,7 @@ def test_an_unknown_user_in_a_path_is_one_sentence(tmp_path: Path) -> None:
         ("max_ratio: 5\n", "tiny.yaml:5: unknown key 'max_ratio'; did you mean 'clean.max_ratio'?"),
         (
             "batch:\n  zzz: 5\n",
-            "tiny.yaml:6: unknown key 'batch.zzz'; the keys here are target_tokens",
+            "tiny.yaml:6: unknown key 'batch.zzz'; the keys here are target_tokens, shares",
         ),
         (
             "5: x\n",

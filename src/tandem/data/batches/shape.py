@@ -1,5 +1,6 @@
 """The shape of micro-batches, and how the rows of a deal are cut to fit it, alike on every rank."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Literal
@@ -12,7 +13,7 @@ from tandem.data.batches.plan import UpdatePlan
 from tandem.data.shards.shardset import ShardSet
 from tandem.errors import TandemError
 
-__all__ = ["BatchShape", "check_shape", "cut", "fit_packed"]
+__all__ = ["BatchShape", "check_shape", "cut", "fit_packed", "fit_row"]
 
 _TOKENS_A_SEGMENT = 2
 """No text has shorter sentences on average, end marks counted: rows are full before segments run out."""
@@ -51,14 +52,20 @@ def check_shape(shape: BatchShape, shards: ShardSet) -> None:
 def fit_packed(plan: UpdatePlan, *, ranks: int, capacity_tokens: int) -> BatchShape:
     """The packed shape, within a capacity, that an update of this plan fills best on so many ranks."""
     # Room for nearly every update: one that needs a second batch costs twice the time.
-    wanted = [most * _SPARE for most in _largest_shares(plan, ranks)]
+    most = [tokens * _SPARE for tokens in _largest_shares(plan, ranks)]
+    return fit_row(plan, most=most, parts=ranks, capacity_tokens=capacity_tokens)
+
+
+def fit_row(plan: UpdatePlan, *, most: Sequence[float], parts: float, capacity_tokens: int) -> BatchShape:
+    """The packed shape for a rank that gets one of so many parts of an update, and at most so many tokens a side."""
+    wanted = list(most)
     batches = ceil(max(wanted) / capacity_tokens)
     if batches > 1:
-        wanted = [tokens * _SLACK / ranks / batches for tokens in plan.mean_tokens()]
+        wanted = [tokens * _SLACK / parts / batches for tokens in plan.mean_tokens()]
     longest = plan.shards.longest_source, plan.shards.longest_target
     source, target = (
-        min(ceil(max(tokens, most) / _MULTIPLE) * _MULTIPLE, capacity_tokens)
-        for tokens, most in zip(wanted, longest, strict=True)
+        min(ceil(max(tokens, least) / _MULTIPLE) * _MULTIPLE, capacity_tokens)
+        for tokens, least in zip(wanted, longest, strict=True)
     )
     return BatchShape(layout="packed", source_tokens=source, target_tokens=target)
 

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from tandem.data.batches.batch import Batch, PackedBatch
 from tandem.data.batches.block import in_one_block
-from tandem.data.batches.deal import deal
+from tandem.data.batches.deal import Deal, deal
 from tandem.data.batches.fill import build_batches
-from tandem.data.batches.plan import Cursor, UpdatePlan
+from tandem.data.batches.plan import Cursor, Update, UpdatePlan
 from tandem.data.batches.shape import BatchShape, check_shape
+from tandem.data.batches.uneven import Portions
 
 __all__ = ["BatchStream", "UpdateBatches"]
 
@@ -32,6 +33,8 @@ class UpdateBatches:
     pairs: int
     source_tokens: int
     target_tokens: int
+    own_tokens: int = 0
+    """Source and target tokens of this rank's share; 0: not counted."""
 
 
 class BatchStream:
@@ -47,13 +50,17 @@ class BatchStream:
         ranks: int = 1,
         device: str = "cpu",
         depth: int = _DEPTH,
+        steps_done: int = 0,
+        portions: Portions | None = None,
     ) -> None:
+        """Steps are counted on from `steps_done`; without portions all ranks get equal shares in all of them."""
         check_shape(shape, plan.shards)
         self._plan = plan
         self._shape = shape
         self._rank, self._ranks = rank, ranks
         self._device = _name_device(torch.device(device))
-        self._source = self._read(start)
+        self._portions = portions
+        self._source = self._read(start, steps_done)
         # One thread runs one generator: order and errors come through the futures as they are.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="batches")
         self._ahead: deque[Future[UpdateBatches]] = deque()
@@ -93,25 +100,34 @@ class BatchStream:
     def _ask(self) -> None:
         self._ahead.append(self._thread.submit(next, self._source))
 
-    def _read(self, cursor: Cursor) -> Iterator[UpdateBatches]:
+    def _read(self, cursor: Cursor, step: int) -> Iterator[UpdateBatches]:
         # Pinning in a new thread would otherwise open a context on GPU 0 for every rank of the host.
         if self._device.type == "cuda":
             torch.cuda.set_device(self._device)
         while True:
-            yield self._build(cursor)
+            step += 1
+            yield self._build(cursor, step)
             cursor = self._plan.next(cursor)
 
-    def _build(self, cursor: Cursor) -> UpdateBatches:
+    def _build(self, cursor: Cursor, step: int) -> UpdateBatches:
         update = self._plan.update(cursor)
-        dealt = deal(update, self._ranks)
-        batches = build_batches(self._plan.shards, dealt, rank=self._rank, shape=self._shape)
+        dealt, rank, shape = self._deal(update, step)
+        batches = build_batches(self._plan.shards, dealt, rank=rank, shape=shape)
         return UpdateBatches(
             cursor=cursor,
             batches=tuple(self._to_tensors(batch) for batch in batches),
             pairs=len(update.pairs),
             source_tokens=int(update.source_tokens.sum()),
             target_tokens=int(update.target_tokens.sum()),
+            own_tokens=_count_tokens(dealt, rank),
         )
+
+    def _deal(self, update: Update, step: int) -> tuple[Deal, int, BatchShape]:
+        """Return the deal that this rank takes its batches from, its number there, and their shape."""
+        part = None if self._portions is None else self._portions.maybe_take(update, step=step)
+        if part is None:
+            return deal(update, self._ranks), self._rank, self._shape
+        return part.dealt, 0, part.shape
 
     def _to_tensors(self, batch: Batch[NDArray[Any]]) -> Batch[torch.Tensor]:
         if self._device.type != "cuda":
@@ -119,6 +135,11 @@ class BatchStream:
         if isinstance(batch, PackedBatch):
             return in_one_block(batch, pinned=True)
         return batch.map(lambda array: torch.from_numpy(array).pin_memory())
+
+
+def _count_tokens(dealt: Deal, rank: int) -> int:
+    places = dealt.rank(rank)
+    return int(dealt.update.source_tokens[places].sum() + dealt.update.target_tokens[places].sum())
 
 
 def _name_device(device: torch.device) -> torch.device:

@@ -7,6 +7,7 @@ from tandem.artefact import JsonValue
 from tandem.observe.exchange_mode import describe_mode, describe_residuals
 from tandem.observe.numbers import count, megabytes, short_count
 from tandem.observe.report.quantity import quantity
+from tandem.observe.shares import shares_sentence
 from tandem.observe.visible import visible
 from tandem.observe.watch.troubles import Troubles
 from tandem.runlog.event import (
@@ -27,6 +28,7 @@ from tandem.runlog.event import (
     RunFinished,
     RunImported,
     RunStarted,
+    SharesChanged,
     StageFinished,
     StageStarted,
     StepFinished,
@@ -132,6 +134,7 @@ _SENTENCES: Mapping[type[Event], Callable[[Any], str]] = {
     TrainingStarted: _started,
     ExchangeChosen: describe_mode,
     ResidualsRestored: lambda event: describe_residuals(event) or "residuals of encoded gradients go on",
+    SharesChanged: shares_sentence,
     EvaluationStarted: lambda event: f"evaluation after step {count(event.step)} begins",
     EvaluationFinished: _evaluated,
     CheckpointWritten: _written,

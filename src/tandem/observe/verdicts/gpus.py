@@ -1,6 +1,7 @@
 """Were the GPUs fully used? By what they computed and what they waited for, not by their utilisation."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +20,7 @@ from tandem.observe.facts import fact_number
 from tandem.observe.finding import Evidence, Finding, Question, Verdict, as_verdict
 from tandem.observe.numbers import percent
 from tandem.observe.series.columns import Series
+from tandem.observe.shares import find_shares
 from tandem.observe.statistics import Estimate
 from tandem.observe.verdicts.network import judge as judge_network
 from tandem.observe.verdicts.network import judge_exposure
@@ -75,10 +77,13 @@ def judge(series: Series) -> Finding:
         _answer(exposure, verdict=verdict, worth=worth, gauges=gauges, device=device),
         evidence=(
             *_time_evidence(exposure),
+            *_share_evidence(series),
             *_worth_evidence(series, exposure, worth),
             *_gauge_evidence(gauges),
         ),
-        advice=_advice(exposure, verdict=verdict, worth=worth, gauges=gauges),
+        advice=_advice(
+            exposure, verdict=verdict, worth=worth, gauges=gauges, is_even=_is_even(series.recipe)
+        ),
         missing=missing,
     )
 
@@ -163,7 +168,13 @@ def _waits(exposure: Exposure) -> str:
     return f" and waited {', '.join(named)}" if named else ""
 
 
-def _advice(exposure: Exposure, *, verdict: Verdict, worth: float, gauges: Gauges) -> str:
+def _is_even(recipe: Mapping[str, object]) -> bool:
+    """Whether the recipe orders equal shares for all ranks."""
+    batch = recipe.get("batch")
+    return isinstance(batch, Mapping) and batch.get("shares") == "even"
+
+
+def _advice(exposure: Exposure, *, verdict: Verdict, worth: float, gauges: Gauges, is_even: bool) -> str:
     if verdict == "yes":
         held = not math.isnan(gauges.throttled) and gauges.throttled >= HELD_DOWN
         return (
@@ -172,7 +183,7 @@ def _advice(exposure: Exposure, *, verdict: Verdict, worth: float, gauges: Gauge
             else ""
         )
     cures = [
-        (exposure.straggler_s, _straggler(exposure)),
+        (exposure.straggler_s, _straggler(exposure, is_even=is_even)),
         (exposure.data_s, "Data come too slowly: see to the disk and the loader's processes on each host."),
         (
             exposure.other_s,
@@ -196,7 +207,7 @@ def _exchange_less(exposure: Exposure) -> str:
     return "Exchange less often: a larger batch (batch.target_tokens); or a faster link."
 
 
-def _straggler(exposure: Exposure) -> str:
+def _straggler(exposure: Exposure, *, is_even: bool) -> str:
     split = exposure.split
     # By the time that was waited for it: a rank that seldom stops, and long, costs more than one that is often last.
     waited = np.bincount(split.last, weights=split.straggler_s)
@@ -207,7 +218,8 @@ def _straggler(exposure: Exposure) -> str:
             return "Ranks wait for those whose data come late: see to the disk and the loader's processes on each host."
         return "Ranks wait for one another, now for this one, now for that: batches of more equal cost would help."
     cause = "its data come late" if exposure.is_data_late else "it is slower"
-    return f"{percent(share)} of that time is waiting for rank {rank} ({cause}): see what else its host does."
+    less = "; batch.shares=auto would give it less to do" if is_even and not exposure.is_data_late else ""
+    return f"{percent(share)} of that time is waiting for rank {rank} ({cause}): see what else its host does{less}."
 
 
 def _time_evidence(exposure: Exposure) -> tuple[Evidence, ...]:
@@ -232,6 +244,25 @@ def _time_evidence(exposure: Exposure) -> tuple[Evidence, ...]:
             figure="anatomy",
         )
         for name, value, meaning in rows
+    )
+
+
+def _share_evidence(series: Series) -> tuple[Evidence, ...]:
+    changed = find_shares(series.marks)
+    if changed is None:
+        return ()
+    by_share = sorted(zip(changed.shares, changed.tokens_per_s, range(len(changed.shares)), strict=False))
+    return tuple(
+        Evidence(
+            name=f"{which} share of an update",
+            value=share,
+            unit="share",
+            definition=f"rank {rank}'s, from step {changed.first_step:,} on, by its speed in forward and backward: "
+            f"{speed:,.0f} target tokens/s",
+            figure="anatomy",
+        )
+        for which, (share, speed, rank) in (("largest", by_share[-1]), ("least", by_share[0]))
+        if math.isfinite(speed)
     )
 
 

@@ -12,6 +12,7 @@ from tandem.observe.finding import Evidence, Finding, Question
 from tandem.observe.numbers import percent
 from tandem.observe.ring import Traffic, link_capacity, traffic_per_step
 from tandem.observe.series.columns import Series
+from tandem.observe.shares import find_shares, shares_sentence
 from tandem.observe.statistics import Estimate, block_means
 from tandem.observe.told import ToldLink, told_link
 from tandem.observe.verdicts.imported_network import doubt_seen
@@ -68,6 +69,7 @@ def _measured(series: Series, exposure: Exposure) -> Finding:
     missing = tuple(name for lacking, name in lacks if lacking)
     sentences = (
         _lead(exposure, needed),
+        _shared(series),
         _carried(traffic, needed=needed, step_s=exposure.step_s, mode=encoded_mode(series)),
         _variation(exposure),
     )
@@ -112,6 +114,12 @@ def _lead(exposure: Exposure, needed: float) -> str:
         f"slowest rank, {seconds(exposure.data_s)} for data, {seconds(exposure.optimizer_s)} the optimiser and "
         f"{seconds(exposure.other_s)} the rest."
     )
+
+
+def _shared(series: Series) -> str:
+    changed = find_shares(series.marks)
+    sentence = "" if changed is None else shares_sentence(changed)
+    return f"{sentence[:1].upper()}{sentence[1:]}." if sentence else ""
 
 
 def _carried(traffic: tuple[Traffic, ...], *, needed: float, step_s: float, mode: str) -> str:

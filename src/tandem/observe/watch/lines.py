@@ -4,6 +4,7 @@ import math
 
 from tandem.observe.exchange_mode import describe_mode
 from tandem.observe.numbers import count, duration, megabytes, short_count
+from tandem.observe.shares import shares_sentence
 from tandem.observe.watch.life import Life, is_quiet
 from tandem.observe.watch.progress import progress_of, share_text, status, way_of
 from tandem.observe.watch.state import Evaluation, WatchState
@@ -14,6 +15,7 @@ from tandem.runlog.event import (
     ExchangeChosen,
     RunFinished,
     RunImported,
+    SharesChanged,
     StepFinished,
     TrainingFinished,
     TrainingStarted,
@@ -152,8 +154,9 @@ def _told(event: Event, state: WatchState) -> list[str]:
             return [f"imported from {event.tool}"]
         case TrainingStarted() if state.imported is None:
             return [_started(event, attempt=state.attempt), *_slower(event)]
-        case ExchangeChosen():
-            return [describe_mode(event)]
+        case ExchangeChosen() | SharesChanged():
+            said = describe_mode(event) if isinstance(event, ExchangeChosen) else shares_sentence(event)
+            return [said] if said else []
         case CheckpointWritten():
             size, waited = megabytes(event.bytes), duration(event.blocked_s)
             return [

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, replace
 
 from tandem.observe.numbers import count, duration, share, short_count
+from tandem.observe.shares import brief_shares
 from tandem.observe.visible import visible
 from tandem.observe.watch.life import Life, silence_s, word_of
 from tandem.observe.watch.state import WatchState
@@ -132,7 +133,8 @@ def equipment_of(state: WatchState) -> str:
     ranks = f"{started.ranks} rank{'s' if started.ranks > 1 else ''}" if started.ranks else ""
     device = f"{started.device} {started.precision}".strip()
     parameters = f"{short_count(started.parameters)} parameters" if started.parameters else ""
-    with_what = ", ".join(filter(None, (ranks, device)))
+    shares = brief_shares(state.shares) if state.shares is not None else ""
+    with_what = ", ".join(filter(None, (ranks, device, shares)))
     mode = "" if state.exchange is None else state.exchange.mode
     exchange = f"{mode} exchange" if mode and mode != "exact" else ""
     return visible(" · ".join(filter(None, (with_what, exchange, parameters))))

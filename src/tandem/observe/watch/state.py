@@ -27,6 +27,7 @@ from tandem.runlog.event import (
     RunImported,
     RunStarted,
     SampleTranslated,
+    SharesChanged,
     StageStarted,
     StepFinished,
     TrainingFinished,
@@ -99,6 +100,8 @@ class WatchState:
     stage: str = ""
     """Of data preparation."""
     started: TrainingStarted | None = None
+    shares: SharesChanged | None = None
+    """The parts of an update that ranks get; None where they have been equal since the last start."""
     ended: str = ""
     """Why the run ended; empty while it goes on."""
     is_closed: bool = False
@@ -219,6 +222,8 @@ class WatchState:
             case WorkersLost():
                 self._begin("restarting")
                 self.attempt = max(self.attempt, event.attempt + 1)
+            case SharesChanged():
+                self.shares = event
             case RoundStarted():
                 self.attempt = max(self.attempt, event.round)
             case TrainingFinished():
@@ -256,7 +261,7 @@ class WatchState:
         self.ended, self.is_closed = "", self.imported is not None
 
     def _take_start(self, event: TrainingStarted) -> None:
-        self.started, self.exchange = event, None
+        self.started, self.exchange, self.shares = event, None, None
         self._begin("training")
         self._go_back(event.step)
         self.tokens = event.tokens

@@ -27,6 +27,7 @@ from tandem.runlog.event.run import (
     StopAsked,
     WorkersLost,
 )
+from tandem.runlog.event.sharing import SharesChanged
 from tandem.runlog.event.training import (
     BatchFitted,
     BatchSplit,
@@ -69,6 +70,7 @@ __all__ = [
     "RunStarted",
     "SampleTranslated",
     "ScoreImported",
+    "SharesChanged",
     "StageFinished",
     "StageStarted",
     "StepFinished",
@@ -101,6 +103,7 @@ EVENTS: tuple[type[Event], ...] = (
     StepFinished,
     ExchangeProbed,
     BatchSplit,
+    SharesChanged,
     EvaluationStarted,
     LossMeasured,
     TranslationScored,

@@ -3,6 +3,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.unit.observe.test_shares import CHANGED, mark
 from tests.unit.observe.verdicts.exchange_story import REFERENCE, exchanged, imported
 from tests.unit.observe.verdicts.series_story import build_probes, build_samples, build_start
 
@@ -98,3 +99,19 @@ def test_ranks_without_a_log_are_missed() -> None:
 
     assert found.confidence != "high"
     assert "logs of all ranks for all of the time" in found.missing
+
+
+def test_equal_shares_that_were_ordered_are_named_where_a_rank_is_slower() -> None:
+    series = exchanged(network_s=0.02, late_s=2.0)
+    even = replace(series, recipe={"batch": {"shares": "even"}})
+
+    assert "batch.shares=auto would give it less to do" in judge(even).advice
+    assert "batch.shares" not in judge(series).advice
+
+
+def test_the_largest_and_the_least_share_are_evidence() -> None:
+    series = exchanged()
+    found = judge(replace(series, marks=(*series.marks, *mark(CHANGED))))
+
+    shares = {each.name: each.value for each in found.evidence if each.name.endswith("share of an update")}
+    assert shares == {"largest share of an update": 0.75, "least share of an update": 0.25}

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.unit.observe.test_shares import CHANGED, mark
 from tests.unit.observe.verdicts.exchange_story import REFERENCE, carried, exchanged, imported
 from tests.unit.observe.verdicts.series_story import build_probes
 
@@ -44,6 +45,14 @@ def test_a_cost_that_few_probes_tell_badly_is_not_sure() -> None:
 
 def test_a_step_that_does_not_vary_teaches_nothing() -> None:
     assert "teaches nothing more" in judge(exchanged()).answer
+
+
+def test_unequal_shares_are_told_with_the_speeds_of_ranks() -> None:
+    series = exchanged()
+    shared = replace(series, marks=(*series.marks, *mark(CHANGED)))
+
+    assert "rank 1 25.0 % (2,048 target tokens/s)" in judge(shared).answer
+    assert "by their speed" not in judge(series).answer
 
 
 def test_one_rank_has_its_time_for_itself() -> None:

@@ -3,9 +3,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tests.unit.observe.story import RUN_STARTED, Teller, checkpoint, finished, started, step_event, training
+from tests.unit.observe.test_shares import CHANGED
 
+from tandem.observe.shares import shares_sentence
 from tandem.observe.watch.life import Life
 from tandem.observe.watch.lines import Narrator
+from tandem.observe.watch.progress import equipment_of
 from tandem.observe.watch.state import WatchState
 from tandem.runlog.event import RunFinished, RunImported, WorkersLost
 from tandem.runlog.record import Record
@@ -31,6 +34,17 @@ def test_a_start_says_with_what() -> None:
 def test_a_start_that_goes_a_slower_way_says_why() -> None:
     lines = told([Teller().tell(started(way_reason="Triton is not installed"))])
     assert lines[1:] == ["computing with plain operations, which is slower: Triton is not installed"]
+
+
+def test_new_shares_are_a_line_and_stand_beside_the_ranks() -> None:
+    records = [Teller().tell(event) for event in (started(), CHANGED)]
+    assert told(records)[1:] == [shares_sentence(CHANGED)]
+    state = WatchState()
+    for record in records:
+        state.apply(record)
+    assert equipment_of(state) == "2 ranks, cuda bf16, shares 75.0 %, 25.0 % · 60.9 million parameters"
+    state.apply(Teller().tell(started(400)))
+    assert state.shares is None
 
 
 def test_a_restart_says_from_where() -> None:
