@@ -69,7 +69,7 @@ def describe_mode(event: ExchangeChosen) -> str:
     """The mode in a sentence, with its bytes against those of an exact exchange."""
     sizes = dict(zip(event.modes, event.link_bytes, strict=False))
     text = f"hosts exchange gradients in mode {event.mode} ({event.reason})"
-    if event.mode != _EXACT and event.mode in sizes:
+    if event.mode != _EXACT and {event.mode, _EXACT} <= sizes.keys():
         text += (
             f": {megabytes(sizes[event.mode])} a step on the fullest link, exact {megabytes(sizes[_EXACT])}"
         )
