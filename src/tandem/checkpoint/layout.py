@@ -104,6 +104,8 @@ def remove_stale_residuals(residuals: Path, checkpoints: Path, *, before: int | 
 
     The checkpoints of those may still be written, or be on another host only; later ones will be written again.
     """
+    if residuals.is_symlink():
+        return  # what lies where it leads to is not the run's
     folders = step_folders(residuals)
     if before is not None:
         folders = [folder for folder in folders if step_of(folder) <= before][:-KEPT_STEPS]

@@ -5,7 +5,6 @@ their own, RUN/residuals/step-…/OWNER, and go when the checkpoint of their ste
 """
 
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -19,6 +18,7 @@ from tandem.checkpoint.host import Crossing, copy_to_host
 from tandem.checkpoint.layout import KEPT_STEPS, remove_stale_residuals, step_folder, step_folders, step_of
 from tandem.checkpoint.tensors import read_tensors, write_tensors
 from tandem.errors import TandemError
+from tandem.files import make_folder, refuse_link, remove_tree
 from tandem.runlog.event import CheckpointFailed
 from tandem.runlog.layout import RunLayout
 from tandem.runlog.writer import RunLog
@@ -91,14 +91,14 @@ class ResidualStore:
         found = {}
         for folder in _step_folders(self._run):
             with suppress(OSError):
-                names = sorted(each.name for each in folder.iterdir())
+                names = sorted(each.name for each in folder.iterdir() if not each.is_symlink())
                 found[step_of(folder)] = [owner for name in names if (owner := Owner.maybe_parse(name))]
         return found
 
     def maybe_host(self, step: int, owner: Owner) -> str | None:
         """The host that an owner was on; None where that cannot be read."""
         try:
-            manifest = read_manifest(self._folder(step, owner), kind=KIND, version=VERSION)
+            manifest = read_manifest(self._own_folder(step, owner), kind=KIND, version=VERSION)
         except (OSError, TandemError):
             return None
         return str(manifest.facts.get("host"))
@@ -115,11 +115,11 @@ class ResidualStore:
         """
         for folder in _step_folders(self._run):
             if step_of(folder) > step:
-                shutil.rmtree(folder, ignore_errors=True)
+                remove_tree(folder, ignore_errors=True)
 
     def load(self, step: int, owner: Owner) -> Mapping[str, Tensor]:
         """An owner's residuals, every byte checked; TandemError where they are not whole or do not fit."""
-        folder = self._folder(step, owner)
+        folder = self._own_folder(step, owner)
         try:
             manifest = read_manifest(folder, kind=KIND, version=VERSION)
             verify(folder, manifest)
@@ -133,11 +133,18 @@ class ResidualStore:
     def _folder(self, step: int, owner: Owner) -> Path:
         return step_folder(RunLayout(self._run).residuals, step) / owner.name
 
+    def _own_folder(self, step: int, owner: Owner) -> Path:
+        """Where they are read: in the run's folder itself, through no link."""
+        folder = self._folder(step, owner)
+        for each in (folder, folder.parent, folder.parent.parent):
+            refuse_link(each)
+        return folder
+
     def _save(self, step: int, owner: Owner, tensors: Mapping[str, Tensor], crossing: Crossing) -> str:
         crossing.wait()
         folder = self._folder(step, owner)
         try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(folder.parent, below=self._run)
             with building(folder, kind=KIND, version=VERSION, fingerprint=fingerprint(self._facts)) as build:
                 entry = write_tensors(build.path / FILE, tensors)
                 build.known(FILE, bytes=entry.bytes, sha256=entry.sha256)
@@ -151,4 +158,7 @@ class ResidualStore:
 
 
 def _step_folders(run: Path) -> Sequence[Path]:
-    return step_folders(RunLayout(run).residuals)
+    residuals = RunLayout(run).residuals
+    if residuals.is_symlink():
+        return []  # what lies where it leads to is not the run's
+    return [folder for folder in step_folders(residuals) if not folder.is_symlink()]

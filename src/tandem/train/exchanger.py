@@ -22,7 +22,7 @@ from tandem.runlog.writer import NullLog, RunLog
 from tandem.train.exchange_choice import Trial, choose_mode, predict_exposed
 from tandem.train.probe import ProbedStep
 
-__all__ = ["EXCHANGE", "Exchanger", "build_codec"]
+__all__ = ["EXCHANGE", "Exchanger", "build_codec", "exchange_facts"]
 
 EXCHANGE = "exchange"
 """What a checkpoint calls the facts of it."""
@@ -80,7 +80,7 @@ class Exchanger:
 
     def resume(self, facts: Mapping[str, Any]) -> None:
         """Take the mode of the recipe, or the one that the checkpoint was made in."""
-        self._kept = str(facts.get(EXCHANGE, {}).get("mode", ""))
+        self._kept = str(exchange_facts(facts).get("mode", ""))
         kept = next((mode for mode in MODES if mode == self._kept), None)
         if len(self.topology.hosts) == 1:
             return
@@ -242,6 +242,12 @@ class Exchanger:
             exposed_s=listed(exposed_s),
             compute_s=compute_s,
         )
+
+
+def exchange_facts(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a checkpoint's facts say of the exchange; nothing where they say what is none."""
+    told = facts.get(EXCHANGE)
+    return told if isinstance(told, Mapping) else {}
 
 
 def build_codec(mode: ExchangeMode, *, seed: int, device: torch.device) -> Codec:

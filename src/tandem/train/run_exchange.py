@@ -22,11 +22,14 @@ from tandem.parallel.topology import Topology
 from tandem.parallel.world import World
 from tandem.runlog.event import ResidualsRestored
 from tandem.runlog.writer import NullLog, RunLog
-from tandem.train.exchanger import EXCHANGE, Exchanger
+from tandem.train.exchanger import EXCHANGE, Exchanger, exchange_facts
 from tandem.train.learner import Learner
 from tandem.train.seeds import derived_seed
 
 __all__ = ["RunExchange", "open_exchange"]
+
+_MOST_OWNERS = 65_536
+"""As many as ranks can be in a log."""
 
 _Seen: TypeAlias = Mapping[str, str]
 """By the name of an owner: the host that it was on."""
@@ -145,7 +148,8 @@ def open_exchange(
 
 def _restore_own(coded: CodedExchange, store: ResidualStore, step: int, world: World) -> int:
     """Each owner goes on with its own; gives how many were found."""
-    tensors = _maybe_load(store, step, _own(coded.topology)) if coded.topology.owns_share else None
+    sizes = {name: len(residual.current) for name, residual in coded.residuals.items()}
+    tensors = _maybe_load(store, step, _own(coded.topology), sizes) if coded.topology.owns_share else None
     for name, residual in coded.residuals.items():
         if tensors is not None:
             residual.load(tensors[name])
@@ -167,8 +171,14 @@ def _share_out(
     whole = torch.zeros(layout.numbers, device=world.device)
     for owner in expected:
         readers = [rank for rank, owners in enumerate(seen) if owner.name in owners]
-        if readers[:1] == [world.rank] and (tensors := _maybe_load(store, step, owner)) is not None:
-            add_owned(whole, before, before.owned(owner.share, owner.host), tensors)
+        if readers[:1] != [world.rank]:
+            continue
+        owned = before.owned(owner.share, owner.host)
+        sizes = {"share": owned[-1].in_share[1]} | (
+            {"part": owned[-1].in_part[1]} if before.has_parts else {}
+        )
+        if (tensors := _maybe_load(store, step, owner, sizes)) is not None:
+            add_owned(whole, before, owned, tensors)
             found += 1
     world.sum(whole)
     if coded.topology.owns_share:
@@ -182,11 +192,19 @@ def _count(world: World, found: int) -> int:
     return round(float(total))
 
 
-def _maybe_load(store: ResidualStore, step: int, owner: Owner) -> Mapping[str, Tensor] | None:
+def _maybe_load(
+    store: ResidualStore, step: int, owner: Owner, sizes: Mapping[str, int]
+) -> Mapping[str, Tensor] | None:
+    """An owner's residuals; None where they are not whole, or not numbers that the exchange can have left."""
     try:
-        return store.load(step, owner)
+        tensors = store.load(step, owner)
     except TandemError:
         return None
+    fits = tensors.keys() == sizes.keys() and all(
+        tensor.dtype == torch.float32 and tensor.shape == (sizes[name],) and bool(tensor.isfinite().all())
+        for name, tensor in tensors.items()
+    )
+    return tensors if fits else None
 
 
 def _look(store: ResidualStore, step: int, expected: Sequence[Owner]) -> dict[str, str]:
@@ -208,9 +226,13 @@ def _own(topology: Topology) -> Owner:
 
 
 def _expected(facts: Mapping[str, Any]) -> list[Owner]:
-    """Whose residuals were saved with a checkpoint."""
-    owners: Sequence[int] = facts.get(EXCHANGE, {}).get("owners") or (0, 0)
+    """Whose residuals were saved with a checkpoint; none where it says what no run can have."""
+    owners = exchange_facts(facts).get("owners")
+    if not isinstance(owners, list) or len(owners) != 2 or not all(type(each) is int for each in owners):
+        return []
     hosts, shares = owners
+    if not (hosts > 0 and shares > 0 and hosts * shares <= _MOST_OWNERS):
+        return []
     return [
         Owner(host=host, hosts=hosts, share=share, shares=shares)
         for host in range(hosts)

@@ -104,3 +104,27 @@ def test_a_disk_that_refuses_is_logged_and_stops_nothing(tmp_path: Path) -> None
 def test_other_names_are_no_owners(name: str) -> None:
     assert Owner.maybe_parse(name) is None
     assert Owner.maybe_parse(SECOND.name) == SECOND
+
+
+@pytest.mark.parametrize(
+    "place", ["residuals", "residuals/step-00000020", f"residuals/step-00000020/{FIRST.name}"]
+)
+def test_nothing_is_read_written_or_removed_through_a_link(tmp_path: Path, place: str) -> None:
+    run, outside = tmp_path / "run", tmp_path / "outside"
+    store = build_store(run)
+    save(store, run, 20)
+    (run / place).rename(outside)
+    (run / place).symlink_to(outside)
+    before = sorted(path for path in outside.rglob("*"))
+
+    with pytest.raises(TandemError):
+        store.load(20, FIRST)
+    assert store.maybe_host(20, FIRST) is None
+    assert FIRST not in store.owners().get(20, [])
+    step_folder(run / "checkpoints", 20).rmdir()
+    store.save(20, {"share": torch.zeros(64)})
+    store.wait()
+    store.remove_later(0)
+    remove_stale_residuals(run / "residuals", run / "checkpoints")
+    assert sorted(path for path in outside.rglob("*")) == before
+    store.close()
