@@ -30,6 +30,7 @@ class Small:
 
     go_on: threading.Event = field(default_factory=threading.Event)
     begun: threading.Event = field(default_factory=threading.Event)
+    each_begun: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     given_up: threading.Event = field(default_factory=threading.Event)
 
     def app(self) -> Starlette:
@@ -51,6 +52,7 @@ class Small:
 
     def late(self, _request: Request) -> Response:
         self.begun.set()
+        self.each_begun.release()
         assert self.go_on.wait(DEADLINE_S)
         return JSONResponse({"status": "late"})
 

@@ -105,7 +105,7 @@ def test_requests_of_one_address_that_are_being_answered_leave_places_for_others
     with answering(ConnectionLimits(connections=8)) as address, ExitStack() as stack:
         late = b"GET /late HTTP/1.1\r\nHost: localhost\r\n\r\n"
         held = [stack.enter_context(address.connect(late, source="127.0.0.2")) for _ in range(6)]
-        assert address.small.begun.wait(DEADLINE_S)
+        assert all(address.small.each_begun.acquire(timeout=DEADLINE_S) for _ in held)
         with address.connect(late, source="127.0.0.2") as one_more:
             assert whole(one_more) == b""
         with address.client() as client:
