@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -20,12 +19,6 @@ from tandem.runlog.event import RoundStarted
 pytestmark = pytest.mark.xdist_group("training in a lab")
 STEPS, AT_STEP = 120, 20
 PATIENCE = ("--host-timeout", "6")
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with Lab.up(tmp_path_factory.mktemp("labs") / "lab", hosts=3, rate="1gbit") as lab:
-        yield lab
 
 
 @pytest.fixture(scope="module")

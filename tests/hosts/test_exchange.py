@@ -1,6 +1,5 @@
 """Encoded gradients between the hosts of a lab: through the encrypted mesh, and bytes counted where they pass."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,12 +16,6 @@ STEPS = 120
 AT_STEP = 45
 PATIENCE = ("--host-timeout", "6")
 PACKED = ("--exchange", "packed", "exchange.exact_steps=10")
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with Lab.up(tmp_path_factory.mktemp("labs") / "lab", hosts=3, rate="1gbit") as lab:
-        yield lab
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,12 +26,6 @@ pytestmark = pytest.mark.xdist_group("training in a lab")
 STEPS = 200
 AT_STEP = 30
 PATIENCE = ("--host-timeout", "6")
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with Lab.up(tmp_path_factory.mktemp("labs") / "lab", hosts=3, rate="1gbit") as lab:
-        yield lab
 
 
 @pytest.fixture(scope="module")
