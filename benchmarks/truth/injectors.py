@@ -183,7 +183,8 @@ def hogged(rank: int, *, hogs: int) -> Injector:
                 hog.wait()
             spent.append(sum(os.times()[2:4]))
             account.said.append(f"{hogs} processes took {spent[1] - spent[0]:.1f} s of core {core}")
-            with suppress(ProcessLookupError):
+            # The run may be over, and its rank gone.
+            with suppress(ProcessLookupError, FileNotFoundError):
                 _pin(pid, every)
 
         with _turns(account, begin, end):
