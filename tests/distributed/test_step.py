@@ -77,6 +77,20 @@ def test_many_ranks_learn_what_one_learns(size: int, alone: dict[str, Any]) -> N
     assert alone["sent"] == 0
 
 
+def learn_by_muon(world: World) -> dict[str, Any]:
+    learner = build_learner(world, optim={"algorithm": "muon"})
+    return {"curve": curve(train(learner, world, STEPS)), "weights": flat(weights(learner))}
+
+
+def test_many_ranks_learn_by_muon_what_one_learns() -> None:
+    """To the bit on all ranks; what sums round otherwise grows in directions that hardly any gradient is in."""
+    alone, ranks = run_ranks(learn_by_muon, 1)[0], run_ranks(learn_by_muon, 3)
+    for rank in ranks:
+        assert np.array_equal(rank["weights"], ranks[0]["weights"])
+        assert np.allclose(rank["curve"], alone["curve"], rtol=1e-3)
+        assert relative(rank["weights"], alone["weights"]) < 1e-3
+
+
 def learn_with_poison(world: World) -> dict[str, Any]:
     learner = build_learner(world)
     before = train(learner, world, range(1, 3))

@@ -19,6 +19,9 @@ Decay = Annotated[float, Field(ge=0, lt=1)]
 class OptimSection(Section):
     """How gradients become new weights: AdamW, its learning rate and what is done to gradients before."""
 
+    algorithm: Literal["adamw", "muon"] = "adamw"
+    """What turns gradients into steps: `muon` makes those of the layers' matrices orthogonal; the rest is AdamW's."""
+
     schedule: Literal["transformer", "inverse_sqrt", "cosine", "linear", "constant"] = "inverse_sqrt"
     """How the learning rate goes on after warm-up; `transformer` is the first paper's, scaled by model width."""
 

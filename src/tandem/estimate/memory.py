@@ -36,9 +36,13 @@ def way_for(recipe: Recipe, *, fused: bool = True) -> Way:
     return "fused" if fused else "half"
 
 
-def state_bytes(parameters: int, *, way: Way, averaged: bool) -> int:
-    """Weights, gradients and two moments in fp32; where they are used, halves of weights and a running average."""
-    return parameters * (4 + 4 + 8 + (2 if way == "fused" else 0) + (4 if averaged else 0))
+def state_bytes(parameters: int, *, way: Way, averaged: bool, muon: bool = False) -> int:
+    """Weights, gradients and two moments in fp32; where they are used, halves of weights and a running average.
+
+    Muon has a copy of the moments, its directions in half precision, and while it finds them copies of matrices.
+    """
+    each = 4 + 4 + 8 + (2 if way == "fused" else 0) + (4 if averaged else 0) + (4 + 2 + 5 if muon else 0)
+    return parameters * each
 
 
 def checkpoint_bytes(parameters: int, *, averaged: bool) -> int:
@@ -71,7 +75,12 @@ class RankMemory:
         # Plain operations: autocast's halves of weights; of the output's gradient, the sum and the newest part.
         weights = {"fused": 0, "half": 2 * parameters + 8 * table, "full": 8 * table}[way]
         return cls(
-            state=state_bytes(parameters, way=way, averaged=bool(recipe.optim.ema_decay)),
+            state=state_bytes(
+                parameters,
+                way=way,
+                averaged=bool(recipe.optim.ema_decay),
+                muon=recipe.optim.algorithm == "muon",
+            ),
             weights=weights,
             kept=kept_bytes(model, way),
             working=working_bytes(model, way),

@@ -28,10 +28,14 @@ def adam_(
     betas: tuple[float, float],
     epsilon: float,
     halves: Tensor | None = None,
+    directions: Tensor | None = None,
+    lengths: Tensor | None = None,
 ) -> None:
     """Make one step of torch's Adam, in place, on flat contiguous fp32 buffers of the same length.
 
     `numbers` (fp32, on the device) are ADAM_NUMBERS. The new weights are also written to `halves`.
+    Where `lengths` (fp32, one for as many neighbours as there are more weights than lengths) is not 0, weights move
+    against `directions` instead, by so many learning rates; their moments are kept as all others are.
     """
     length = weights.numel()
     _adam[(triton.cdiv(length, _ADAM_BLOCK),)](
@@ -40,12 +44,16 @@ def adam_(
         first,
         second,
         weights if halves is None else halves,
+        weights if directions is None else directions,
+        weights if lengths is None else lengths,
         numbers,
         length,
         1.0 - betas[0],
         1.0 - betas[1],
         epsilon,
         HAS_HALVES=halves is not None,
+        HAS_LENGTHS=lengths is not None,
+        NEIGHBOURS=1 if lengths is None else length // lengths.numel(),
         BLOCK=_ADAM_BLOCK,
         num_warps=4,
     )
@@ -58,12 +66,16 @@ def _adam(
     first_ptr,
     second_ptr,
     halves_ptr,
+    directions_ptr,
+    lengths_ptr,
     numbers_ptr,
     length,
     first_share,
     second_share,
     epsilon,
     HAS_HALVES: tl.constexpr,
+    HAS_LENGTHS: tl.constexpr,
+    NEIGHBOURS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
@@ -81,7 +93,12 @@ def _adam(
     first += first_share * (gradient - first)
     second += second_share * (gradient * gradient - second)
     root = tl.div_rn(tl.sqrt_rn(second), tl.zeros_like(second) + correction) + epsilon
-    weight -= tl.div_rn(step_size * first, root)
+    step = tl.div_rn(step_size * first, root)
+    if HAS_LENGTHS:
+        directed = tl.load(lengths_ptr + offsets // NEIGHBOURS, mask=inside, other=0.0)
+        direction = tl.load(directions_ptr + offsets, mask=inside, other=0.0).to(tl.float32)
+        step = tl.where(directed > 0.0, tl.load(numbers_ptr) * directed * direction, step)
+    weight -= step
     tl.store(weights_ptr + offsets, weight, mask=applied)
     tl.store(first_ptr + offsets, first, mask=applied)
     tl.store(second_ptr + offsets, second, mask=applied)

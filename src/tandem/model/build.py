@@ -8,7 +8,7 @@ from tandem.errors import TandemError
 from tandem.model.layers import CrossAttention, FeedForward, SelfAttention
 from tandem.model.transformer import Transformer
 
-__all__ = ["build_model", "parameter_count"]
+__all__ = ["build_model", "matrices_of", "parameter_count"]
 
 
 def build_model(
@@ -37,6 +37,11 @@ def build_model(
 def parameter_count(model: nn.Module) -> int:
     """How many numbers are learnt; a shared matrix counts once."""
     return sum(parameter.numel() for parameter in model.parameters())
+
+
+def matrices_of(model: nn.Module) -> dict[Tensor, int]:
+    """The weights of all linear maps, and how many maps each one holds, one below the other; no embeddings."""
+    return {weight: parts for module in model.modules() for weight, parts, _ in _projections(module)}
 
 
 @torch.no_grad()

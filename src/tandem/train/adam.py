@@ -1,5 +1,6 @@
 """Adam over all weights as one flat tensor: PyTorch's fused one, or on a GPU a kernel that also keeps half weights."""
 
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Protocol
 
@@ -9,7 +10,20 @@ from torch.optim.adamw import adamw
 
 from tandem.config import OptimSection
 
-__all__ = ["Adam", "build_adam"]
+__all__ = ["SAME_LENGTH", "Adam", "DirectedSteps", "build_adam"]
+
+SAME_LENGTH = 16
+"""Neighbouring weights that share the length of a directed step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DirectedSteps:
+    """Steps of weights for which Adam keeps moments, but does not choose the step."""
+
+    directions: Tensor
+    """Laid out as the weights are, which move against them."""
+    lengths: Tensor
+    """fp32, one for SAME_LENGTH weights, in learning rates; where it is 0, the step is Adam's."""
 
 
 class Adam(Protocol):
@@ -20,7 +34,15 @@ class Adam(Protocol):
     steps: Tensor
     """0-dim fp32, on the device, as it does not count steps that were skipped."""
 
-    def step(self, *, learning_rate: float, divisor: Tensor, skipped: Tensor, halves: Tensor | None) -> None:
+    def step(
+        self,
+        *,
+        learning_rate: float,
+        divisor: Tensor,
+        skipped: Tensor,
+        halves: Tensor | None,
+        directed: DirectedSteps | None = None,
+    ) -> None:
         """Divide the gradients and apply them, unless `skipped` is 1; new weights also go to `halves`."""
         ...
 
@@ -42,7 +64,16 @@ class _TorchAdam:
         self._betas, self._epsilon = (section.beta1, section.beta2), section.epsilon
 
     @torch.no_grad()
-    def step(self, *, learning_rate: float, divisor: Tensor, skipped: Tensor, halves: Tensor | None) -> None:
+    def step(
+        self,
+        *,
+        learning_rate: float,
+        divisor: Tensor,
+        skipped: Tensor,
+        halves: Tensor | None,
+        directed: DirectedSteps | None = None,
+    ) -> None:
+        before = None if directed is None else self._weights.clone()
         # As a function: the class imports torch's compiler, which takes as long as all other imports.
         adamw(
             [self._weights],
@@ -63,6 +94,11 @@ class _TorchAdam:
             eps=self._epsilon,
             maximize=False,
         )
+        if directed is not None and before is not None:
+            lengths = directed.lengths.repeat_interleave(SAME_LENGTH)
+            moved = before - learning_rate * lengths * directed.directions
+            moved = torch.where(skipped > 0, before, moved)
+            self._weights.copy_(torch.where(lengths > 0, moved, self._weights))
         if halves is not None:
             halves.copy_(self._weights)
 
@@ -83,7 +119,15 @@ class _KernelAdam:
             return False
         return True
 
-    def step(self, *, learning_rate: float, divisor: Tensor, skipped: Tensor, halves: Tensor | None) -> None:
+    def step(
+        self,
+        *,
+        learning_rate: float,
+        divisor: Tensor,
+        skipped: Tensor,
+        halves: Tensor | None,
+        directed: DirectedSteps | None = None,
+    ) -> None:
         # Only now: where there is no GPU, there may be no Triton.
         from tandem.kernels.adam import adam_  # noqa: PLC0415
 
@@ -103,4 +147,6 @@ class _KernelAdam:
             betas=self._betas,
             epsilon=self._epsilon,
             halves=halves,
+            directions=None if directed is None else directed.directions,
+            lengths=None if directed is None else directed.lengths,
         )

@@ -36,6 +36,7 @@ def check_alike(world: World, recipe: Recipe, files: Files, *, failure: str = ""
         "versions": {"Tandem": __version__, "PyTorch": str(torch.__version__)},
         "recipe": fingerprint(values),
         "files": {what: list(held) for what, held in files.items()},
+        "device": _device(world),
     }
     held = cast(list[dict[str, Any]], world.gather(told))
     hosts = tuple(str(each["host"]) for each in held)
@@ -48,6 +49,8 @@ def check_alike(world: World, recipe: Recipe, files: Files, *, failure: str = ""
         _refuse_recipe(cast(list[dict[str, str]], world.gather(values)), others[0], hosts)
     for rank in range(1, world.size):
         _check_files(held, rank, names=_tell_apart(hosts, rank))
+        if recipe.optim.algorithm == "muon":
+            _check_device(held, rank, names=_tell_apart(hosts, rank))
     return hosts
 
 
@@ -75,6 +78,22 @@ def _check_versions(held: Sequence[Mapping[str, Any]], rank: int, *, names: tupl
             raise TandemError(
                 f"{names[0]} has {what} {version}, but {names[1]} has {other}: install the same version on all hosts."
             )
+
+
+def _device(world: World) -> str:
+    """What rounds matrix products the same way, as far as can be told."""
+    if world.device.type == "cuda":
+        return torch.cuda.get_device_name(world.device)
+    return f"a CPU ({torch.backends.cpu.get_cpu_capability()}, {torch.get_num_threads()} threads)"
+
+
+def _check_device(held: Sequence[Mapping[str, Any]], rank: int, *, names: tuple[str, str]) -> None:
+    # Adam's steps are made number by number, and come out alike on all devices; products of matrices do not.
+    if held[rank]["device"] != held[0]["device"]:
+        raise TandemError(
+            f"{names[0]} computes on {held[0]['device']}, but {names[1]} on {held[rank]['device']}: with "
+            "optim.algorithm muon their weights would drift apart; make it adamw."
+        )
 
 
 def _refuse_recipe(values: Sequence[Mapping[str, str]], rank: int, hosts: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""AdamW on gradients that lie in buckets: unscaled, clipped, checked and applied in one pass on the device."""
+"""AdamW or Muon on gradients that lie in buckets: unscaled, clipped, checked and applied on the device."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -9,8 +9,10 @@ from torch import Tensor, nn
 
 from tandem.config import OptimSection
 from tandem.errors import TandemError
+from tandem.model.build import matrices_of
 from tandem.parallel.buckets import GradientBuckets
 from tandem.train.adam import build_adam
+from tandem.train.muon import Muon
 
 __all__ = ["Applied", "Optimizer"]
 
@@ -28,7 +30,7 @@ class Applied:
 
 
 class Optimizer:
-    """Fused AdamW with clipping and, where the recipe has it, a running average of the weights.
+    """Fused AdamW with clipping and, where the recipe has them, Muon's steps and a running average of the weights.
 
     Weight decay is for matrices, embeddings among them; biases and norms have none.
     """
@@ -45,6 +47,15 @@ class Optimizer:
             parameter.data = view.copy_(parameter.data)
         self._adam = build_adam(self._weights, buckets.gradients, section)
         self._halves: Tensor | None = None
+        self._muon: Muon | None = None
+        if section.algorithm == "muon":
+            self._muon = Muon(
+                matrices_of(model),
+                views=buckets.views,
+                gradients=buckets.gradients,
+                moments=self._adam.first,
+                beta1=section.beta1,
+            )
         self._average = self._weights.clone() if self._ema_decay else None
         self._averages = {} if self._average is None else self._named(self._average)
 
@@ -57,8 +68,13 @@ class Optimizer:
         if self._weight_decay:
             matrices: list[Tensor] = [each for each in self._parameters.values() if each.ndim > 1]
             torch._foreach_mul_(matrices, 1 - learning_rate * self._weight_decay * (1 - skipped))
+        divisor = scale * excess
         self._adam.step(
-            learning_rate=learning_rate, divisor=scale * excess, skipped=skipped, halves=self._halves
+            learning_rate=learning_rate,
+            divisor=divisor,
+            skipped=skipped,
+            halves=self._halves,
+            directed=None if self._muon is None else self._muon.steps(divisor),
         )
         if self._average is not None:
             # An average over few steps must not remember the random weights that it began with.

@@ -39,6 +39,7 @@ def test_weights_gradients_and_moments_take_sixteen_bytes_a_parameter_and_what_e
     assert state_bytes(10, way="full", averaged=False) == 160
     assert state_bytes(10, way="fused", averaged=False) == 180
     assert state_bytes(10, way="fused", averaged=True) == 220
+    assert state_bytes(10, way="fused", averaged=False, muon=True) == 290
 
 
 def test_a_checkpoint_takes_twelve_bytes_a_parameter_and_sixteen_with_averages() -> None:

@@ -5,11 +5,11 @@ import torch
 from torch import Tensor
 
 from tandem.config import OptimSection
-from tandem.train.adam import Adam, _KernelAdam, _TorchAdam, build_adam
+from tandem.train.adam import SAME_LENGTH, Adam, DirectedSteps, _KernelAdam, _TorchAdam, build_adam
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 SECTION = OptimSection(beta1=0.9, beta2=0.999, epsilon=1e-9)
-NUMBERS = 1500
+NUMBERS = 1504
 
 
 class Trial:
@@ -21,7 +21,7 @@ class Trial:
         self.halves = self.weights.half()
         self.adam: Adam = kind(self.weights, self.gradients, SECTION)
 
-    def step(self, number: int, *, skipped: bool = False) -> None:
+    def step(self, number: int, *, skipped: bool = False, directed: DirectedSteps | None = None) -> None:
         generator = torch.Generator().manual_seed(number)
         self.gradients.copy_(torch.randn(NUMBERS, generator=generator) * 8)
         if skipped:
@@ -31,6 +31,7 @@ class Trial:
             divisor=torch.tensor(torch.nan if skipped else 8.0, device=DEVICE),
             skipped=torch.tensor(float(skipped), device=DEVICE),
             halves=self.halves,
+            directed=directed,
         )
 
     def state(self) -> list[Tensor]:
@@ -48,6 +49,33 @@ def test_the_kernel_makes_the_steps_of_torch_and_both_count_those_that_were_made
             mine.float(), reference.float(), rtol=1e-5, atol=2e-7 if mine.dtype != torch.half else 1e-3
         )
     assert float(trials[0].adam.steps) == 4
+
+
+def directed_steps(dtype: torch.dtype) -> DirectedSteps:
+    """Of all but the first and the last weights, in two lengths."""
+    lengths = torch.zeros(NUMBERS // SAME_LENGTH, device=DEVICE)
+    lengths[5:40], lengths[40:90] = 2.0, 0.5
+    return DirectedSteps(directions=torch.linspace(-2, 2, NUMBERS, device=DEVICE).to(dtype), lengths=lengths)
+
+
+@pytest.mark.parametrize("kind", [_KernelAdam, _TorchAdam])
+def test_weights_with_a_direction_move_against_it_and_keep_moments_like_all(
+    kind: type[_KernelAdam | _TorchAdam],
+) -> None:
+    trial, plain, directed = Trial(kind), Trial(kind), directed_steps(torch.bfloat16)
+    before = trial.weights.clone()
+    for number in range(1, 4):
+        trial.step(number, skipped=number == 2, directed=directed)
+        plain.step(number, skipped=number == 2)
+    moves = directed.lengths > 0
+    is_directed = moves.repeat_interleave(SAME_LENGTH)
+    lengths = directed.lengths.repeat_interleave(SAME_LENGTH)
+    expected = before - (1e-3 + 1e-3 / 3) * lengths * directed.directions.float()
+    torch.testing.assert_close(trial.weights[is_directed], expected[is_directed])
+    assert torch.equal(trial.weights[~is_directed], plain.weights[~is_directed])
+    assert torch.equal(trial.halves, trial.weights.half())
+    assert torch.equal(trial.adam.first, plain.adam.first)
+    assert torch.equal(trial.adam.second, plain.adam.second)
 
 
 @pytest.mark.parametrize("kind", [_KernelAdam, _TorchAdam])

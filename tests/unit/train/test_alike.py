@@ -108,6 +108,16 @@ def test_a_host_that_could_not_open_its_files_is_named_before_anything_else(micr
     assert refusal(change, micro) == "h2: There is no folder /data: make it."
 
 
+def test_another_device_is_refused_only_where_weights_would_drift_apart(recipe_with: RecipeWith) -> None:
+    def change(other: dict[str, Any]) -> None:
+        other["device"] = "NVIDIA H200"
+
+    check_alike(two_hosts(change), recipe_with(), FILES)
+    told = refusal(change, recipe_with("optim.algorithm=muon"))
+    assert told.startswith("h1 computes on a CPU (")
+    assert "but h2 on NVIDIA H200: with optim.algorithm muon their weights would drift apart" in told
+
+
 def test_ranks_of_one_host_are_told_apart_by_number(micro: Recipe) -> None:
     def change(other: dict[str, Any]) -> None:
         other["host"] = "h1"
