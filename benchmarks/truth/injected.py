@@ -68,12 +68,12 @@ class Taken:
     steps: int
 
 
-def measure_taken(ends: Sequence[tuple[int, int]], *, begun_ns: int, every: int) -> Taken:
-    """From the ends of steps, of which those after an evaluation hold its time and do not count."""
+def measure_taken(ends: Sequence[tuple[int, int]], *, begun_ns: int, every: int | None) -> Taken:
+    """From the ends of steps; with evaluations every so many, those after one hold its time and do not count."""
     pairs = [
         (before, after, (after - before) / 1e9)
         for (step, before), (following, after) in pairwise(ends)
-        if following == step + 1 and step > _FIRST and step % every
+        if following == step + 1 and step > _FIRST and (every is None or step % every)
     ]
     healthy = [seconds for _, after, seconds in pairs if after <= begun_ns]
     struck = [seconds for _, after, seconds in pairs if after > begun_ns]
@@ -99,7 +99,8 @@ def label_injected(case: Case, taken: Taken | None) -> Mapping[str, frozenset[st
     if not case.is_lab:
         labels["network"] = frozenset({"no"})
     if taken is None:
-        if case.is_lab:
+        # What a link of a known rate takes, no healthy run beside it says.
+        if case.is_lab and case.rate == "none":
             labels["network"] = _between(0.0, _HEALTHY_EXCHANGE, _NETWORK)
         return labels
     if case.is_lab:
@@ -146,7 +147,9 @@ def train_injected(case: Case, home: Path, *, watch: Watch | None = None) -> Pat
     taken = None
     if case.inject is not None and case.kind != "learning":
         ends = step_ends_ns(folder / "runs" / case.name)
-        taken = measure_taken(ends, begun_ns=account.begun_ns, every=case.evaluate_every)
+        # What a slow disk takes, it takes where checkpoints and evaluations are written.
+        every = None if case.kind == "disk" else case.evaluate_every
+        taken = measure_taken(ends, begun_ns=account.begun_ns, every=every)
     truth = {
         "case": case.name,
         "kind": case.kind,

@@ -35,6 +35,18 @@ def test_the_time_of_evaluations_is_no_fault() -> None:
     assert taken.high == 0
 
 
+def test_what_a_disk_takes_is_taken_after_evaluations() -> None:
+    seconds = [5.0 if step % EVERY == 1 and step > 25 else 1.0 for step in range(1, 40)]
+    taken = measure_taken(ends(*seconds), begun_ns=round(25e9), every=None)
+    assert taken.low == taken.high == pytest.approx(4 / (35 + 4))
+
+
+def test_a_link_of_a_known_rate_is_not_called_healthy() -> None:
+    labels = {each.name: label_injected(each, None) for each in CASES if each.kind == "none"}
+    assert labels["healthy-lab"]["network"] == {"no"}
+    assert "network" not in labels["healthy-1gbit"]
+
+
 def test_where_steps_vary_the_label_says_between_what_and_what() -> None:
     healthy = [0.8, 1.2] * 10
     taken = measure_taken(ends(*healthy, *[1.3] * 19), begun_ns=round(20e9), every=EVERY)
