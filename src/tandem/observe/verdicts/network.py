@@ -35,6 +35,9 @@ from tandem.observe.verdicts.words import byte_rate, megabytes_of, seconds
 
 __all__ = ["QUESTION", "judge", "judge_exposure"]
 
+ALL = 0.9995
+"""Share of the time from which on probes speak for all of it."""
+
 FEW_STEPS = 30
 NOTABLE = 0.10
 """Share of the step from which another wait is named."""
@@ -213,9 +216,11 @@ class _Words:
             f"it may be anything from {percent(each.share(each.low_s))} to {percent(each.share(each.high_s))}"
         )
         if each.probes:
+            heard = f"{percent(each.coverage)} of the time"
+            speak = "differ" if each.coverage >= ALL else f"speak for {heard} only"
             return (
-                f"Cannot tell: the exchange of gradients costs about {cost} {whole}, but the probes speak for "
-                f"{percent(each.coverage)} of the time only, and over all {between}."
+                f"Cannot tell: the exchange of gradients costs about {cost} {whole}, but the probes {speak}, and over "
+                f"all {between}, on both sides of what the verdict turns on."
             )
         return (
             f"Cannot tell: ranks wait {cost} {whole} for the exchange of gradients, but by how much it slows the "
