@@ -5,14 +5,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tandem.observe.numbers import megabytes
+from tandem.observe.numbers import count, megabytes, percent
 from tandem.observe.ring import gradient_bytes, ring_bytes
 from tandem.observe.series.columns import Series
-from tandem.runlog.event import ExchangeChosen, ResidualsRestored
+from tandem.runlog.event import ExchangeChecked, ExchangeChosen, ResidualsRestored
 
 __all__ = [
     "chosen_modes",
     "codec_seconds",
+    "describe_check",
     "describe_mode",
     "describe_residuals",
     "encoded_mode",
@@ -74,6 +75,19 @@ def describe_mode(event: ExchangeChosen) -> str:
             f": {megabytes(sizes[event.mode])} a step on the fullest link, exact {megabytes(sizes[_EXACT])}"
         )
     return text
+
+
+def describe_check(event: ExchangeChecked) -> str:
+    """How far encoded gradients lay from the exact ones, in a sentence."""
+    text = (
+        f"gradients of mode {event.mode} lie {percent(event.error)} from the exact ones at step {count(event.step)}; "
+        f"{percent(event.owed)} are left for later"
+    )
+    if event.is_good:
+        return text
+    return (
+        f"{text}, {percent(event.lost)} of bucket {event.bucket + 1} are lost: a more exact mode takes over"
+    )
 
 
 def describe_residuals(event: ResidualsRestored) -> str:

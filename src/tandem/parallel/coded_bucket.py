@@ -8,6 +8,7 @@ from time import perf_counter
 import torch
 from torch import Tensor
 
+from tandem.parallel.agreement import AgreementCheck
 from tandem.parallel.encoding import Codec
 from tandem.parallel.mail import Kind, Mail, Message
 from tandem.parallel.messages import SEAL_BYTES
@@ -32,6 +33,8 @@ class Coding:
     topology: Topology
     residuals: Mapping[str, Residual]
     """`share`, and `part` where each host sums a part; none on a rank that owns no share."""
+    check: AgreementCheck | None = None
+    """Of the step, where it is checked."""
     busy_s: dict[str, float] = field(default_factory=dict)
     """By stage: seconds that the codec took."""
 
@@ -66,6 +69,8 @@ class CodedBucket:
     def encode(self) -> None:
         """Sum inside the host, encode the own share and begin to send it."""
         values = gather(self.coding.flat, self.regions.coded, self._empty())
+        if self.coding.check is not None:
+            self.coding.check.note_gradients(self.number, values, unscale=self._unscale())
         self._offer_numbers(values)
         if self.owned is None:
             return
@@ -159,10 +164,17 @@ class CodedBucket:
                     # Between two hosts both have encoded the same numbers' sums; else each number is in one message.
                     add = not layout.has_parts and host > 0
                     self._decode(message, moments[place], values[place], stage="decode", add=add)
+        if self.coding.check is not None:
+            self._check(self.coding.check, values)
         if self.scale is not None:
             values *= self.scale
         scatter(values, self.regions.coded, self.coding.flat)
         self.mail.finish()
+
+    def _check(self, check: AgreementCheck, values: Tensor) -> None:
+        check.note_decoded(self.number, values)
+        if self.owned is not None:
+            check.note_residuals(self.number, self.owned, self.coding.residuals)
 
     def _pass_on(self) -> None:
         topology, share = self.coding.topology, self.coding.topology.local

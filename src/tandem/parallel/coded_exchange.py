@@ -18,6 +18,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from tandem.parallel.agreement import AgreementCheck
 from tandem.parallel.coded_bucket import CodedBucket, Coding
 from tandem.parallel.encoding import Codec
 from tandem.parallel.exchange import BucketLayout, ExchangeMode, name_of
@@ -122,9 +123,10 @@ class CodedExchange:
         """Seconds that the codec took since the step began, over all threads of this rank."""
         return sum(self._coding.busy_s.values())
 
-    def begin(self, step: int, *, scale: Tensor | None) -> None:
-        """Say which step the next buckets are of, and what their gradients were multiplied by."""
+    def begin(self, step: int, *, scale: Tensor | None, check: AgreementCheck | None = None) -> None:
+        """Say which step the next buckets are of, what their gradients were multiplied by, and who looks on."""
         self._step, self._scale = step, scale
+        self._coding.check = check
         self._coding.busy_s.clear()
 
     def start(self, number: int) -> Handle:

@@ -20,6 +20,7 @@ from tandem.parallel.world import World
 from tandem.runlog.event import ExchangeChosen
 from tandem.runlog.writer import NullLog, RunLog
 from tandem.train.exchange_choice import Trial, choose_mode, predict_exposed
+from tandem.train.exchange_guard import ExchangeGuard
 from tandem.train.probe import ProbedStep
 
 __all__ = ["EXCHANGE", "Exchanger", "build_codec", "exchange_facts"]
@@ -75,6 +76,9 @@ class Exchanger:
                 transport=TorchTransport(timeout_s=timeout_s),
                 world=world,
             )
+        self._guard = ExchangeGuard(section, world, buckets=len(buckets), seed=seed)
+        self._left = ""
+        self._step = 0
         self._times: list[tuple[float, float]] = []
         self._trial: Trial | None = None
 
@@ -84,7 +88,11 @@ class Exchanger:
         kept = next((mode for mode in MODES if mode == self._kept), None)
         if len(self.topology.hosts) == 1:
             return
-        if self._section.mode != "auto":
+        left = exchange_facts(facts).get("left")
+        if kept is not None and left is not None and left == self._section.mode:
+            # What was found to do harm is not tried again only because the run was stopped or killed.
+            self._mode, self._reason, self._left = kept, "checked", str(left)
+        elif self._section.mode != "auto":
             self._mode, self._reason = self._section.mode, "ordered"
         elif kept is not None:
             self._mode, self._reason = kept, "resumed"
@@ -100,8 +108,9 @@ class Exchanger:
 
     def begin(self, step: int, *, scale: Tensor | None) -> None:
         """Begin a step, whose gradients are multiplied by `scale`; None stands for 1."""
+        self._step = step
         if self.coded is not None and self.is_encoded(step):
-            self.coded.begin(step, scale=scale)
+            self.coded.begin(step, scale=scale, check=self._guard.watch(step))
             self._buckets.exchange = self.coded
         else:
             self._buckets.exchange = self._exact
@@ -112,8 +121,23 @@ class Exchanger:
 
     def commit(self, skipped: Tensor) -> None:
         """End the step; `skipped` is 1 if it changed nothing."""
-        if self.coded is not None and self._buckets.exchange is self.coded:
-            self.coded.commit(skipped)
+        if self.coded is None or self._buckets.exchange is not self.coded:
+            return
+        checked = self._guard.judge(self._step, mode=self._mode, skipped=skipped)
+        self.coded.commit(skipped)
+        if checked is not None:
+            self._log.log(checked)
+        if checked is not None and not checked.is_good:
+            self._fall_back()
+
+    def _fall_back(self) -> None:
+        """Go on in the next more exact mode; unless it is `exact`, it also pays what the one before still owes."""
+        previous: ExchangeMode = self._mode
+        self._left = self._left or self._section.mode
+        self._guard.forget()
+        self._use(MODES[MODES.index(previous) - 1])
+        self._reason = "checked"
+        self._log.log(self._describe(self._step, previous))
 
     def close(self) -> None:
         """Let threads end."""
@@ -201,7 +225,8 @@ class Exchanger:
         if len(self.topology.hosts) == 1:
             return {EXCHANGE: {"mode": self._kept, "owners": []}}
         owners = [len(self.topology.hosts), self.topology.shares] if self.is_encoded(step) else []
-        return {EXCHANGE: {"mode": "auto" if self.is_undecided else self._mode, "owners": owners}}
+        left: dict[str, JsonValue] = {"left": self._left} if self._left else {}
+        return {EXCHANGE: {"mode": "auto" if self.is_undecided else self._mode, "owners": owners, **left}}
 
     def link_bytes(self, mode: ExchangeMode) -> int:
         """Bytes that the busiest host sends to others in a step of this mode."""

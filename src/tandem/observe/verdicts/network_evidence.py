@@ -5,8 +5,10 @@ import math
 from tandem.observe.exchange import Exposure
 from tandem.observe.exchange_mode import codec_seconds, encoded_mode
 from tandem.observe.finding import Evidence, Question
+from tandem.observe.numbers import count, percent
 from tandem.observe.ring import Capacity, Traffic, WhatIf, gradient_bytes, ring_bytes
 from tandem.observe.series.columns import Series
+from tandem.runlog.event import ExchangeChecked
 
 __all__ = [
     "BYTES",
@@ -16,6 +18,7 @@ __all__ = [
     "YES",
     "byte_evidence",
     "carried_evidence",
+    "check_evidence",
     "exposed_evidence",
     "link_evidence",
     "mode_evidence",
@@ -207,6 +210,29 @@ def mode_evidence(series: Series, ranks: int) -> tuple[Evidence, ...]:
             )
         )
     return tuple(evidence)
+
+
+def check_evidence(series: Series) -> tuple[Evidence, ...]:
+    """How far encoded gradients lay from the exact ones, where that was looked at."""
+    checks = [mark.event for mark in series.marks if isinstance(mark.event, ExchangeChecked)]
+    mode = encoded_mode(series)
+    held = [check for check in checks if check.mode == mode and math.isfinite(check.error)]
+    if not held:
+        return ()
+    errors = sorted(check.error for check in held)
+    owed = sorted(check.owed for check in held)[len(held) // 2]
+    return (
+        Evidence(
+            name=f"encoded gradients, off by (mode {mode})",
+            value=errors[len(errors) // 2],
+            unit="share",
+            low=errors[0],
+            high=errors[-1],
+            definition="of the exact gradient's norm: median, least and most of steps that were looked at "
+            f"({count(len(held))}); what is off is added to later steps, of which {percent(owed)} was owed. What that "
+            "costs in loss was not measured",
+        ),
+    )
 
 
 def link_evidence(capacity: Capacity) -> Evidence:

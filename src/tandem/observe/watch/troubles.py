@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
-from tandem.observe.exchange_mode import describe_residuals
+from tandem.observe.exchange_mode import describe_check, describe_residuals
 from tandem.observe.numbers import count
 from tandem.runlog.event import (
     BatchSplit,
@@ -12,6 +12,7 @@ from tandem.runlog.event import (
     CheckpointRejected,
     Event,
     EventsDropped,
+    ExchangeChecked,
     HostRefused,
     ResidualsRestored,
     StepFinished,
@@ -110,8 +111,10 @@ def _sentence(event: Event) -> str:
             text = f"{event.host} is not taken in again: {event.reason}"
         case EventsDropped():
             text = f"records missing from the log: {count(event.count)}"
-        case ResidualsRestored():
-            text = describe_residuals(event)
+        case ResidualsRestored() | ExchangeChecked(is_good=False):
+            text = (
+                describe_residuals(event) if isinstance(event, ResidualsRestored) else describe_check(event)
+            )
         case StopAsked():
             text = f"{event.signal}: stops after the step at hand"
     return text

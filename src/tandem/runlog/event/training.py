@@ -9,6 +9,7 @@ __all__ = [
     "BatchFitted",
     "BatchSplit",
     "DeviceMeasured",
+    "ExchangeChecked",
     "ExchangeChosen",
     "ExchangeProbed",
     "ResidualsRestored",
@@ -131,7 +132,8 @@ class ExchangeChosen(Event):
     previous: str
     """The mode before; empty where there was none."""
     reason: str
-    """`ordered` by the user, `resumed` from the checkpoint, `measured`, `unmeasured` as yet, or `one host`."""
+    """`ordered` by the user, `resumed` from the checkpoint, `measured`, `unmeasured` as yet, `one host`, or `checked`:
+    a less exact mode was found too far off."""
     hosts: int
     shares: int
     """Parts of the gradients that each host sends at the same time, one by each of so many ranks."""
@@ -149,6 +151,32 @@ class ExchangeChosen(Event):
     """By mode: seconds of a step that the exchange is expected to cost; nan: not measured."""
     compute_s: float
     """Forward and backward without exchange, on the slowest rank; nan: not measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangeChecked(Event):
+    """Encoded gradients of a step were held against the exact ones, over all ranks, by sketches of both.
+
+    All but the angle are shares of the exact gradient's norm, right to about 4 %.
+    """
+
+    step: int
+    mode: str
+    """bf16 or packed."""
+    error: float
+    """Of the difference between what ranks learnt from and the exact gradient."""
+    cosine: float
+    """Of the angle between the two."""
+    owed: float
+    """Of what is left for later steps."""
+    lost: float
+    """Of what is neither in the decoded gradient nor left for later, in the bucket where that is largest."""
+    bucket: int
+    """That bucket, counted from 0."""
+    is_good: bool
+    """Whether the mode stays; else a more exact one is chosen after this step."""
+    duration_s: float
+    """That rank 0 took for the comparison, the sketches not counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
