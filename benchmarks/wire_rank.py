@@ -10,11 +10,11 @@ from itertools import accumulate
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tandem.config import ModelSection
 from tandem.model import build_model
-from tandem.parallel.buckets import GradientBuckets
+from tandem.parallel.buckets import GradientBuckets, bucket_bytes_for
 from tandem.parallel.coded_exchange import CodedExchange
 from tandem.parallel.encoding import Codec
 from tandem.parallel.exchange import MODES, ExactExchange, Exchange, ExchangeMode
@@ -27,6 +27,9 @@ _TIMEOUT_S = 600.0
 _NUMBERS = 61e6
 _FORWARD = 1 / 3
 _LEAST_STEPS, _MOST_STEPS = 3, 30
+THIN = 16
+"""Numbers of a gradient that one stands for where gradients are encoded: what GPUs do with them in their own memory,
+such as gathering a bucket, would else be done by the processor. Messages are as long as they are in a run."""
 
 
 class WaitingCodec:
@@ -36,16 +39,16 @@ class WaitingCodec:
         self._codec, self._encode_s, self._decode_s = codec, encode_s / _NUMBERS, decode_s / _NUMBERS
 
     def packed_bytes(self, count: int) -> int:
-        """As the codec."""
-        return self._codec.packed_bytes(count)
+        """As the codec, for as many numbers as each one stands for."""
+        return self._codec.packed_bytes(count * THIN)
 
     def encode(self, values: Tensor, *_: Tensor, **__: Any) -> None:
         """Take as long."""
-        time.sleep(self._encode_s * len(values))
+        time.sleep(self._encode_s * len(values) * THIN)
 
     def decode(self, packed: Tensor, second_moment: Tensor, out: Tensor, *, add: bool = False) -> None:  # noqa: ARG002
         """Take as long."""
-        time.sleep(self._decode_s * len(out))
+        time.sleep(self._decode_s * len(out) * THIN)
 
 
 def main() -> None:
@@ -61,17 +64,20 @@ def main() -> None:
         pad=0,
         seed=1,
     )
-    buckets = GradientBuckets(list(model.parameters()), world, slots=16)
+    parameters = list(model.parameters())
+    buckets = GradientBuckets(parameters, world, slots=16)
+    limit = bucket_bytes_for(buckets.gradients.numel() * 4) // THIN
+    thin = GradientBuckets([_thin(each) for each in parameters], world, slots=16, bucket_bytes=limit)
     coded = CodedExchange(
         "bf16",
         build_codec("bf16", seed=1, device=world.device),
-        layout=buckets,
-        second_moment=torch.zeros_like(buckets.gradients),
+        layout=thin,
+        second_moment=torch.zeros_like(thin.gradients),
         topology=Topology.gather(world, os.environ["WIRE_HOST"]),
         transport=TorchTransport(timeout_s=_TIMEOUT_S),
         world=world,
     )
-    rows = list(_measure(asked, world, buckets, coded))
+    rows = list(_measure(asked, world, buckets, thin, coded))
     coded.close()
     world.barrier()
     if world.rank == 0:
@@ -79,19 +85,28 @@ def main() -> None:
     world.close()
 
 
+def _thin(parameter: nn.Parameter) -> nn.Parameter:
+    """A matrix of which each number stands for THIN; vectors, which are summed exactly, stay as long as they are."""
+    rows, *columns = parameter.shape
+    return nn.Parameter(torch.empty(rows, columns[0] // THIN) if columns else torch.empty(rows))
+
+
 def _measure(
-    asked: dict[str, Any], world: World, buckets: GradientBuckets, coded: CodedExchange
+    asked: dict[str, Any],
+    world: World,
+    buckets: GradientBuckets,
+    thin: GradientBuckets,
+    coded: CodedExchange,
 ) -> Iterator[dict[str, Any]]:
-    alone_s = _steps(None, asked, world, buckets, coded)
+    alone_s = _steps(None, asked, world, buckets)
     yield _row("none", alone_s, alone_s, 0, world)
     for mode in MODES:
         if mode == "exact":
-            step_s = _steps(ExactExchange(buckets, world), asked, world, buckets, coded)
+            step_s = _steps(ExactExchange(buckets, world), asked, world, buckets)
             sent = round(2 * (world.size - 1) / world.size * buckets.flat.numel() * 4)
         else:
-            codec = _waiting(mode, asked)
-            coded.use(mode, codec)
-            step_s = _steps(coded, asked, world, buckets, coded)
+            coded.use(mode, _waiting(mode, asked))
+            step_s = _steps(coded, asked, world, thin)
             sent = coded.sent_bytes
         yield _row(mode, step_s, alone_s, sent, world)
 
@@ -115,35 +130,22 @@ def _row(mode: str, step_s: float, alone_s: float, sent: int, world: World) -> d
     }
 
 
-def _steps(
-    exchange: Exchange | None,
-    asked: dict[str, Any],
-    world: World,
-    buckets: GradientBuckets,
-    coded: CodedExchange,
-) -> float:
+def _steps(exchange: Exchange | None, asked: dict[str, Any], world: World, buckets: GradientBuckets) -> float:
     """Mean seconds of a step, after one that does not count."""
-    first_s = _step(exchange, asked, world, buckets, coded, step=1)
+    first_s = _step(exchange, asked, world, buckets, step=1)
     wanted = torch.tensor([asked["seconds"] / first_s], dtype=torch.float64)
     world.smallest(wanted)
     count = max(_LEAST_STEPS, min(_MOST_STEPS, math.floor(float(wanted))))
-    return (
-        sum(_step(exchange, asked, world, buckets, coded, step=step) for step in range(2, 2 + count)) / count
-    )
+    return sum(_step(exchange, asked, world, buckets, step=step) for step in range(2, 2 + count)) / count
 
 
 def _step(
-    exchange: Exchange | None,
-    asked: dict[str, Any],
-    world: World,
-    buckets: GradientBuckets,
-    coded: CodedExchange,
-    *,
-    step: int,
+    exchange: Exchange | None, asked: dict[str, Any], world: World, buckets: GradientBuckets, *, step: int
 ) -> float:
     world.barrier()
     begun = time.perf_counter()
-    coded.begin(step, scale=None)
+    if isinstance(exchange, CodedExchange):
+        exchange.begin(step, scale=None)
     forward_s = asked["compute_s"] * _FORWARD
     backward_s = asked["compute_s"] - forward_s
     done = accumulate(len(bucket) / len(buckets.flat) for bucket in buckets.buckets)
