@@ -1,5 +1,6 @@
 """The evaluate section: how often the model is judged while it learns, and how."""
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -7,6 +8,9 @@ from pydantic import Field
 from tandem.config.section import Section
 
 __all__ = ["EvaluateSection"]
+
+
+_WITHOUT_SPACES = frozenset({"bo", "ja", "km", "lo", "my", "th"})
 
 
 class EvaluateSection(Section):
@@ -33,8 +37,18 @@ class EvaluateSection(Section):
     samples: Annotated[int, Field(ge=0, le=100)] = 3
     """Translations shown each time, with source and reference."""
 
-    tokenize: Literal["13a", "intl", "char", "zh", "none"] = "13a"
-    """How sacreBLEU splits words before it compares; `none` for text that is already split."""
+    tokenize: Literal["auto", "13a", "intl", "char", "zh", "none"] = "auto"
+    """How sacreBLEU splits words before it compares: `auto` is `zh` for Chinese, `char` for other languages that are
+    written without spaces, and `13a` for all others; `none` is for text that is already split."""
 
     lowercase: bool = False
     """Compare without regard to case."""
+
+    def tokenizer(self, target_language: str) -> str:
+        """How sacreBLEU splits words of this language."""
+        if self.tokenize != "auto":
+            return self.tokenize
+        language = re.split("[-_]", target_language)[0]
+        if language == "zh":
+            return "zh"
+        return "char" if language in _WITHOUT_SPACES else "13a"

@@ -63,6 +63,7 @@ def maybe_build_validator(
         shards=shards,
         text=_readable(prepared.held_out_text(VALID), subword),
         rules=recipe.evaluate,
+        tokenize=recipe.evaluate.tokenizer(recipe.data.target_language),
         world=world,
         precision=learner.precision,
         run=run,

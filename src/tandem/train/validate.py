@@ -48,6 +48,8 @@ class Validator:
     text: HeldOutSet
     """The same as people read it."""
     rules: EvaluateSection
+    tokenize: str
+    """How words are split for BLEU."""
     world: World
     precision: Precision
     run: Path
@@ -106,7 +108,7 @@ class Validator:
 
     def _score(self, step: int, hypotheses: list[str], begun: float) -> float:
         sources, references = (side[: len(hypotheses)] for side in (self.text.source, self.text.target))
-        scores = score(hypotheses, references, tokenize=self.rules.tokenize, lowercase=self.rules.lowercase)
+        scores = score(hypotheses, references, tokenize=self.tokenize, lowercase=self.rules.lowercase)
         file = self._keep(step, hypotheses) if self.keeps else ""
         has_interval = len(hypotheses) >= FEWEST
         self.log.log(

@@ -9,6 +9,7 @@ from tandem.data.corpus.filters import Candidate, HeldOutSentences, build_filter
 from tandem.data.corpus.read import RawChunk
 from tandem.data.corpus.stream import MAX_LINE_BYTES
 from tandem.data.corpus.tally import Tally
+from tandem.data.corpus.words import words_of
 
 __all__ = ["KEY_BYTES", "CleanChunk", "Cleaner"]
 
@@ -63,7 +64,7 @@ class Cleaner:
         return CleanChunk(text=b"".join(kept), keys=b"".join(keys), tally=tally)
 
     def mend(self, text: str, tally: Tally) -> tuple[str, list[str]]:
-        """One sentence mended, with single spaces between its words, and the words."""
+        """One sentence mended, with single spaces between what they part, and the words that lengths are counted in."""
         for name, mender in self._menders:
             mended = mender(text)
             if mended is not text and mended != text:
@@ -72,7 +73,7 @@ class Cleaner:
         words = text.split()
         text = " ".join(words)
         # The words of already-segmented text are its pieces joined again.
-        return text, text.replace("@@ ", "").split(" ") if self._segmented and words else words
+        return text, text.replace("@@ ", "").split(" ") if self._segmented and words else words_of(words)
 
     def _decode(self, source: bytes, target: bytes | None, tally: Tally) -> Candidate | None:
         """The pair as text, mended; None where it cannot be read."""
