@@ -11,7 +11,11 @@ __all__ = ["CleanSection"]
 
 
 class CleanSection(Section):
-    """Which sentence pairs are fit to learn from; the data card counts each reason for dropping one."""
+    """Which sentence pairs are fit to learn from; the data card counts each reason for dropping one.
+
+    Words are what spaces part. In scripts without spaces, two characters of Chinese or Japanese count as a word, and
+    five of Thai, Lao, Khmer, Burmese or Tibetan.
+    """
 
     unicode_nfc: bool = True
     """Bring text into Unicode's composed form (NFC), so that one letter has one spelling."""
