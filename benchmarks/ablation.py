@@ -150,9 +150,8 @@ def _data(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _call(*words: object) -> None:
-    done = subprocess.run(
-        [*TANDEM, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    command = [*TANDEM, *map(str, words)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{words} failed: {done.stdout[-1000:]}")
 

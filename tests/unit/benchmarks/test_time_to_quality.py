@@ -11,5 +11,9 @@ def test_the_recipe_is_the_shape_that_others_were_measured_with() -> None:
     model = recipe.model
     assert (model.width, model.heads, model.encoder_layers, model.decoder_layers) == (512, 8, 6, 6)
     assert (recipe.subword.kind, recipe.subword.vocabulary, recipe.subword.joint) == ("bpe", 16_000, True)
-    assert (recipe.evaluate.beam, recipe.evaluate.tokenize, recipe.evaluate.lowercase) == (4, "13a", False)
+    assert (recipe.evaluate.beam, recipe.evaluate.tokenizer("de"), recipe.evaluate.lowercase) == (
+        4,
+        "13a",
+        False,
+    )
     assert recipe.evaluate.sentences == 0
