@@ -4,15 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from tandem.estimate.exchange import exposed_seconds
+from tandem.estimate.exchange import MOST_EXPOSED, exposed_seconds
 from tandem.parallel.exchange import MODES, ExchangeMode
 
-__all__ = ["MARGIN", "MOST_EXPOSED", "Prediction", "Probe", "Trial", "choose_mode", "later_half", "predict"]
+__all__ = ["MARGIN", "Prediction", "Probe", "Trial", "choose_mode", "later_half", "predict"]
 
-MOST_EXPOSED = 0.1
-"""Share of a step that an exchange may cost."""
 MARGIN = 0.05
-"""Share of a step by which the exact exchange must cost more than that before a less exact one is considered."""
+"""Share of a step by which the exact exchange must cost more than it may before a less exact one is considered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

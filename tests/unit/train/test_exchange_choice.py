@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tandem.estimate.exchange import MOST_EXPOSED
 from tandem.parallel.exchange import MODES, ExchangeMode
 from tandem.train.exchange_choice import (
     MARGIN,
-    MOST_EXPOSED,
     Prediction,
     Probe,
     Trial,
