@@ -129,8 +129,11 @@ def _show_sum(console: "Console", lines: Sequence["Line"], *, plain: bool) -> No
 def _to_json(lines: Sequence["Line"], examination: "Examination") -> Any:
     from dataclasses import asdict
 
-    held = asdict(examination)
-    return _known({"lines": [asdict(line) for line in lines], **held})
+    from tandem.launch.doctor.steps import predict_steps
+
+    predicted = predict_steps(examination)
+    steps = None if predicted is None else asdict(predicted)
+    return _known({"lines": [asdict(line) for line in lines], **asdict(examination), "steps": steps})
 
 
 def _known(held: Any) -> Any:

@@ -2,25 +2,44 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tandem.observe.numbers import count, megabytes, percent
+from tandem.observe.probing import costs_of_probes
 from tandem.observe.ring import gradient_bytes, ring_bytes
 from tandem.observe.series.columns import Series
 from tandem.runlog.event import ExchangeChecked, ExchangeChosen, ResidualsRestored
 
 __all__ = [
+    "ModeCost",
     "chosen_modes",
     "codec_seconds",
+    "cost_in_mode",
+    "cost_of_exact",
     "describe_check",
     "describe_mode",
     "describe_residuals",
     "encoded_mode",
+    "mode_bytes",
     "step_bytes",
 ]
 
+Flags: TypeAlias = NDArray[np.bool_]
+
 _EXACT = "exact"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModeCost:
+    """Seconds that an exchange adds to a step."""
+
+    seconds: float
+    origin: str
+    """How that is known."""
 
 
 def chosen_modes(series: Series) -> Sequence[ExchangeChosen]:
@@ -31,13 +50,47 @@ def chosen_modes(series: Series) -> Sequence[ExchangeChosen]:
 def encoded_mode(series: Series) -> str:
     """The mode of the last step that was logged; empty where its gradients were summed exactly."""
     steps = series.steps.step
-    if not len(steps):
-        return ""
-    mode = _EXACT
-    for chosen in chosen_modes(series):
-        if chosen.step < steps[-1]:
-            mode = chosen.mode if steps[-1] > chosen.exact_steps else _EXACT
-    return "" if mode == _EXACT else mode
+    chosen = _last(series)
+    return chosen.mode if chosen is not None and _is_encoded(chosen, steps[-1:]).all() else ""
+
+
+def mode_bytes(series: Series, ranks: int) -> float:
+    """Bytes in each direction of the busiest host's link in a step of the last mode."""
+    ring = ring_bytes(gradient_bytes(series), ranks)
+    chosen = _last(series)
+    return ring if chosen is None else _bytes_of(chosen, ring)
+
+
+def cost_of_exact(series: Series) -> ModeCost | None:
+    """What an exact exchange cost the run before its gradients were encoded; None where that was not measured."""
+    for chosen in reversed(chosen_modes(series)):
+        exposed_s = dict(zip(chosen.modes, chosen.exposed_s, strict=False)).get(_EXACT, math.nan)
+        if math.isfinite(exposed_s):
+            return ModeCost(seconds=exposed_s, origin="the median of the probes by which the mode was chosen")
+    steps, cost = costs_of_probes(series.probes)
+    is_exact = ~_encoded(series, steps)
+    if not is_exact.any():
+        return None
+    return ModeCost(seconds=float(np.median(cost[is_exact])), origin=_probes(int(is_exact.sum())))
+
+
+def cost_in_mode(series: Series) -> ModeCost | None:
+    """What the exchange costs in the last mode; None where no step was exchanged in it, or none was timed."""
+    chosen = _last(series)
+    if chosen is None:
+        return None
+    steps, cost = costs_of_probes(series.probes)
+    is_probed = _is_encoded(chosen, steps)
+    if is_probed.any():
+        return ModeCost(seconds=float(np.median(cost[is_probed])), origin=_probes(int(is_probed.sum())))
+    waited = series.ranks.phases.get("exchange")
+    if waited is None:
+        return None
+    least = np.fmin.reduce(waited, axis=0)[_is_encoded(chosen, series.steps.step)]
+    if not np.isfinite(least).any():
+        return None
+    origin = "no probe was made in this mode: the least wait of any rank, a lower bound"
+    return ModeCost(seconds=float(np.nanmean(least)), origin=origin)
 
 
 def step_bytes(series: Series, ranks: int) -> float:
@@ -49,8 +102,7 @@ def step_bytes(series: Series, ranks: int) -> float:
     carried = np.full(len(steps), ring)
     for chosen in chosen_modes(series):
         carried[steps > chosen.step] = ring
-        encoded = (steps > chosen.step) & (steps > chosen.exact_steps)
-        carried[encoded] = _bytes_of(chosen, ring)
+        carried[_is_encoded(chosen, steps)] = _bytes_of(chosen, ring)
     return float(carried.mean())
 
 
@@ -98,6 +150,30 @@ def describe_residuals(event: ResidualsRestored) -> str:
             "count as zero"
         )
     return "" if event.is_same_layout else "residuals of encoded gradients were shared out among other hosts"
+
+
+def _last(series: Series) -> ExchangeChosen | None:
+    """The choice that the last logged step was made by."""
+    steps = series.steps.step
+    made = [chosen for chosen in chosen_modes(series) if len(steps) and chosen.step < steps[-1]]
+    return made[-1] if made else None
+
+
+def _is_encoded(chosen: ExchangeChosen, steps: NDArray[np.int64]) -> Flags:
+    """Which steps the choice had encoded, if no later one took its place."""
+    return np.asarray((chosen.mode != _EXACT) & (steps > max(chosen.step, chosen.exact_steps)))
+
+
+def _encoded(series: Series, steps: NDArray[np.int64]) -> Flags:
+    encoded = np.zeros(len(steps), np.bool_)
+    for chosen in chosen_modes(series):
+        encoded = np.where(steps > chosen.step, _is_encoded(chosen, steps), encoded)
+    return encoded
+
+
+def _probes(count: int) -> str:
+    steps = "1 step" if count == 1 else f"the median of {count} steps"
+    return f"{steps} done with exchange and without"
 
 
 def _bytes_of(chosen: ExchangeChosen, ring: float) -> float:

@@ -11,7 +11,7 @@ from tandem.observe.series.columns import Probes
 from tandem.observe.split import StepSplit, usual
 from tandem.observe.statistics import t95
 
-__all__ = ["Slowing", "slowing_of"]
+__all__ = ["Slowing", "costs_of_probes", "slowing_of"]
 
 Numbers: TypeAlias = NDArray[np.float64]
 Counts: TypeAlias = NDArray[np.int64]
@@ -73,6 +73,15 @@ class _Pairs:
             extra_s=self.extra_s[chosen],
             own_s=self.own_s[chosen],
         )
+
+
+def costs_of_probes(probes: Probes) -> tuple[Counts, Numbers]:
+    """The probed steps, and what the exchange cost each: the slowest rank with it less the slowest without."""
+    steps, place = np.unique(probes.step, return_inverse=True)
+    together, alone = np.full(len(steps), -np.inf), np.full(len(steps), -np.inf)
+    np.maximum.at(together, place, probes.synchronised_s)
+    np.maximum.at(alone, place, probes.unsynchronised_s)
+    return steps, together - alone
 
 
 def slowing_of(probes: Probes, split: StepSplit) -> Slowing:

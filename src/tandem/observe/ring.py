@@ -15,6 +15,7 @@ __all__ = [
     "Traffic",
     "WhatIf",
     "gradient_bytes",
+    "larger_step",
     "link_capacity",
     "ordered_link",
     "ring_bytes",
@@ -139,15 +140,23 @@ def what_if(exposure: Exposure, *, transfer_s: float) -> WhatIf:
     def at_rate(factor: float) -> float:
         return exposure.step_s - min(exposed, whole * (1 - 1 / factor))
 
-    doubled = (
-        2 * exposure.step_s if exposure.is_starved else exposure.step_s + exposure.compute_s + exposure.data_s
-    )
     return WhatIf(
         perfect_s=exposure.step_s - exposed,
         double_rate_s=at_rate(2),
         tenfold_rate_s=at_rate(10),
-        double_batch_gain=2 * exposure.step_s / doubled,
+        double_batch_gain=2 * exposure.step_s / larger_step(exposure, 2)[0],
     )
+
+
+def larger_step(exposure: Exposure, times: int) -> tuple[float, float]:
+    """Seconds of a step with so many times the text, and of its exchange, which stays the same.
+
+    More computing may hide more of it: this promises the least.
+    """
+    if exposure.is_starved:
+        return times * exposure.step_s, exposure.network_s
+    growing_s = exposure.compute_s + exposure.data_s + exposure.straggler_s
+    return exposure.step_s + (times - 1) * growing_s, exposure.network_s
 
 
 def _traffic(

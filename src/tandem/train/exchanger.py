@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -19,7 +19,7 @@ from tandem.parallel.topology import Topology
 from tandem.parallel.world import World
 from tandem.runlog.event import ExchangeChosen
 from tandem.runlog.writer import NullLog, RunLog
-from tandem.train.exchange_choice import Trial, choose_mode, predict_exposed
+from tandem.train.exchange_choice import Prediction, Probe, Trial, choose_mode, later_half, predict
 from tandem.train.exchange_guard import ExchangeGuard
 from tandem.train.probe import ProbedStep
 
@@ -27,10 +27,10 @@ __all__ = ["EXCHANGE", "Exchanger", "build_codec", "exchange_facts"]
 
 EXCHANGE = "exchange"
 """What a checkpoint calls the facts of it."""
-FIRST_PROBE, CHOICE_STEPS = 20, 60
-"""Steps that are probed before a mode is chosen: ranks warm up before the first, and choose at the other."""
-_TRIALS = 2
-"""Of each mode: the first warms up."""
+PROBE_STEPS, PROBES = 20, 3
+"""Every so many steps one is probed, until there are as many probes; at the last one a mode is chosen."""
+_TRIAL_S, _MOST_TRIALS = 1.0, 100
+"""How long each mode is tried, and how often at most: the burst that a shaped link lets through has to pass."""
 
 _NUMBER_BYTES = 4
 
@@ -79,7 +79,7 @@ class Exchanger:
         self._guard = ExchangeGuard(section, world, buckets=len(buckets), seed=seed)
         self._left = ""
         self._step = 0
-        self._times: list[tuple[float, float]] = []
+        self._probes: list[Probe] = []
         self._trial: Trial | None = None
 
     def resume(self, facts: Mapping[str, Any]) -> None:
@@ -148,24 +148,21 @@ class Exchanger:
 
     def wants_probe(self, step: int) -> bool:
         """Whether a mode is still to be chosen, and this step is to be done without exchange as well for that."""
-        return self.is_undecided and (step == FIRST_PROBE or step % CHOICE_STEPS == 0)
+        return self.is_undecided and step % PROBE_STEPS == 0
 
     def try_modes(self, step: int, *, scale: Tensor | None) -> None:
         """Exchange what is in the buckets in each mode, with nothing beside it, if a mode is to be chosen now.
 
         What the buckets hold is spoilt; no residual changes.
         """
-        if not self.is_undecided or step % CHOICE_STEPS or self.coded is None:
+        if not self.is_undecided or len(self._probes) < PROBES - 1 or self.coded is None:
             return
         exchange_s, codec_s = dict.fromkeys(MODES, math.inf), dict.fromkeys(MODES, 0.0)
-        for mode in (each for each in MODES for _ in range(_TRIALS)):
-            whole_s, busy_s = self._try(mode, step, scale)
-            if whole_s < exchange_s[mode]:
-                exchange_s[mode], codec_s[mode] = whole_s, busy_s
-        slowest = self._largest([*exchange_s.values(), *codec_s.values()])
+        for mode in MODES:
+            exchange_s[mode], codec_s[mode] = self._try(mode, step, scale)
         self._trial = Trial(
-            exchange_s=dict(zip(MODES, slowest, strict=False)),
-            codec_s=dict(zip(MODES, slowest[len(MODES) :], strict=True)),
+            exchange_s=exchange_s,
+            codec_s=codec_s,
             tail_share=self._buckets.buckets[-1].numel() / self._buckets.flat.numel(),
             shares_processor=self._world.device.type == "cpu",
         )
@@ -175,13 +172,26 @@ class Exchanger:
         if not self.is_undecided:
             return
         _synchronize(self._world.device)
-        times = probed.read(step, exchange_s=math.nan)
-        slowest = self._largest([times.synchronised_s, times.unsynchronised_s])
-        self._times.append((slowest[0], slowest[1]))
+        times = probed.read(step, exchange_s=probed.wait_s)
+        # In one order on all ranks, so that all choose by the same numbers.
+        own: list[JsonValue] = [times.unsynchronised_s, times.synchronised_s, times.exchange_s]
+        compute, synchronised, wait = zip(*cast(list[list[float]], self._world.gather(own)), strict=True)
+        self._probes.append(Probe(compute_s=compute, synchronised_s=synchronised, wait_s=wait))
         if self._trial is not None:
             self._choose(step, self._trial)
 
     def _try(self, mode: ExchangeMode, step: int, scale: Tensor | None) -> tuple[float, float]:
+        """Seconds of an exchange, and of its codec, on the slowest rank, once the link carries what it can keep up."""
+        if mode != "exact":
+            # The first in a mode finds its kernels and its memory.
+            self._exchange_once(mode, step, scale)
+        tried: list[list[float]] = []
+        while not tried or (sum(whole for whole, _ in tried) < _TRIAL_S and len(tried) < _MOST_TRIALS):
+            tried.append(self._largest(self._exchange_once(mode, step, scale)))
+        exchange_s, codec_s = (later_half(column) for column in zip(*tried, strict=True))
+        return exchange_s, codec_s
+
+    def _exchange_once(self, mode: ExchangeMode, step: int, scale: Tensor | None) -> list[float]:
         assert self.coded is not None
         if mode == "exact":
             self._buckets.exchange = self._exact
@@ -194,15 +204,16 @@ class Exchanger:
         begun = perf_counter()
         self._buckets.finish()
         _synchronize(self._world.device)
-        return perf_counter() - begun, 0.0 if mode == "exact" else self.coded.busy_s
+        whole_s = perf_counter() - begun
+        # As large as before: sums of sums would soon be infinite, which is not what steps exchange.
+        self._buckets.flat.div_(self._world.size)
+        return [whole_s, 0.0 if mode == "exact" else self.coded.busy_s]
 
     def _choose(self, step: int, trial: Trial) -> None:
-        # What disturbs a measurement makes it longer, never shorter.
-        synchronised_s, compute_s = (min(times) for times in zip(*self._times, strict=True))
-        exposed_s = predict_exposed(trial, synchronised_s=synchronised_s, compute_s=compute_s)
-        self._use(choose_mode(exposed_s, compute_s=compute_s))
+        predicted = predict(trial, self._probes)
+        self._use(choose_mode(predicted, trial))
         self._reason, self.is_undecided = "measured", False
-        self._log.log(self._describe(step, "exact", trial=trial, exposed_s=exposed_s, compute_s=compute_s))
+        self._log.log(self._describe(step, "exact", trial=trial, predicted=predicted))
 
     def _use(self, mode: ExchangeMode) -> None:
         self._mode = mode
@@ -244,8 +255,7 @@ class Exchanger:
         previous: str,
         *,
         trial: Trial | None = None,
-        exposed_s: Mapping[ExchangeMode, float] | None = None,
-        compute_s: float = math.nan,
+        predicted: Prediction | None = None,
     ) -> ExchangeChosen:
         modes: tuple[ExchangeMode, ...] = MODES if self.coded is not None else ("exact",)
 
@@ -264,8 +274,9 @@ class Exchanger:
             link_bytes=tuple(self.link_bytes(mode) for mode in modes) if self._world.size > 1 else (0,),
             exchange_s=listed(None if trial is None else trial.exchange_s),
             codec_s=listed(None if trial is None else trial.codec_s),
-            exposed_s=listed(exposed_s),
-            compute_s=compute_s,
+            exposed_s=listed(None if predicted is None else predicted.exposed_s),
+            compute_s=math.nan if predicted is None else predicted.compute_s,
+            spread_s=math.nan if predicted is None else predicted.spread_s,
         )
 
 

@@ -24,8 +24,15 @@ class ProbedStep:
     rehearsed: tuple[Any, Any]
     begun: Any
     """When all ranks began the step itself."""
+    computed: Any = None
+    """When its backward had returned."""
     exchanged: Any = None
     """When its gradients were there."""
+
+    @property
+    def wait_s(self) -> float:
+        """Seconds from the one to the other."""
+        return self.clock.seconds(self.computed, self.exchanged)
 
     def read(self, step: int, *, exchange_s: float) -> ExchangeProbed:
         """The two times, and the wait for gradients in the step as its phases tell it."""

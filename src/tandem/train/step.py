@@ -139,6 +139,8 @@ class TrainingStep:
             self._exchanger.begin(step, scale=self._precision.maybe_scale)
         splits = self._accumulate(update, step)
         self._fill_slots(asked, step=step, splits=len(splits))
+        if probed is not None:
+            probed = replace(probed, computed=self._clock.stamp())
         with self._clock.phase("exchange"):
             self._buckets.finish()
         if probed is not None:

@@ -14,7 +14,9 @@ from tandem.cli.app import app
 from tandem.config.recipe import Recipe
 
 SOURCE = Path(__file__).resolve().parents[3] / "src" / "tandem"
-SPEAKING = sorted((*(SOURCE / "observe").rglob("*.py"), *(SOURCE / "launch" / "doctor").rglob("*.py")))
+SPEAKING = sorted(
+    path for part in ("observe", "launch/doctor", "estimate") for path in (SOURCE / part).rglob("*.py")
+)
 SECTIONS = {
     name: set(field.annotation.model_fields)
     for name, field in Recipe.model_fields.items()

@@ -2,15 +2,20 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.unit.observe.verdicts.exchange_story import GRADIENT_BYTES, exchanged
 
 from tandem.observe.exchange_mode import (
+    ModeCost,
     codec_seconds,
+    cost_in_mode,
+    cost_of_exact,
     describe_mode,
     describe_residuals,
     encoded_mode,
+    mode_bytes,
     step_bytes,
 )
 from tandem.observe.series.columns import Marked, Series
@@ -34,8 +39,8 @@ CHOSEN = ExchangeChosen(
 )
 
 
-def with_modes(*chosen: ExchangeChosen) -> Series:
-    series = exchanged()
+def with_modes(*chosen: ExchangeChosen, **parts: Any) -> Series:
+    series = exchanged(**parts)
     marks = tuple(
         Marked(time_s=float(number), rank=0, host=None, event=event) for number, event in enumerate(chosen)
     )
@@ -79,6 +84,41 @@ def test_the_questions_about_the_network_know_the_mode(judge: object) -> None:
     assert by_name["bytes a step, predicted"] < by_name["bytes a step, exact exchange"]
     assert by_name["encoding and decoding a step"] == 0.03
     assert "bytes a step, exact exchange" not in {each.name for each in judge(exchanged()).evidence}
+
+
+def seconds_of(cost: ModeCost | None) -> float:
+    assert cost is not None
+    return cost.seconds
+
+
+def test_what_the_exchange_cost_before_and_costs_now_is_measured_where_it_can_be() -> None:
+    auto = with_modes(CHOSEN)
+    assert seconds_of(cost_of_exact(auto)) == 2.5
+    assert seconds_of(cost_in_mode(auto)) == pytest.approx(0.1, rel=0.3)  # the probe of step 180
+    unmeasured = (math.nan,) * 3
+    ordered = replace(CHOSEN, step=0, reason="ordered", exposed_s=unmeasured, codec_s=unmeasured)
+    told = with_modes(ordered)
+    # Step 20 was still exact.
+    assert seconds_of(cost_of_exact(told)) == pytest.approx(0.1, rel=0.3)
+    assert cost_of_exact(with_modes(replace(ordered, exact_steps=0))) is None
+    waits = cost_in_mode(with_modes(ordered, probed=False))
+    assert seconds_of(waits) == pytest.approx(0.1, rel=0.1)
+    assert waits is not None
+    assert "lower bound" in waits.origin
+    assert cost_in_mode(exchanged()) is None
+    assert mode_bytes(told, 4) == 32_384_192
+    assert mode_bytes(exchanged(), 4) == 1.5 * GRADIENT_BYTES
+
+
+def test_the_answer_says_what_a_mode_saved_and_its_evidence_the_numbers() -> None:
+    finding = network.judge(with_modes(CHOSEN))
+    assert "Gradients go in mode packed: 32.4 MB a step instead of 244 MB, at" in finding.answer
+    assert "where an exact exchange cost 2.50 s." in finding.answer
+    by_name = {each.name: each.value for each in finding.evidence}
+    assert by_name["exchange mode"] == "packed"
+    assert by_name["bytes a step, saved"] == GRADIENT_BYTES - 32_384_192
+    assert by_name["exposed exchange, exact"] == 2.5
+    assert "exposed exchange, mode packed" in by_name
 
 
 def test_modes_and_residuals_in_words() -> None:

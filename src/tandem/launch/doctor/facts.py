@@ -83,6 +83,8 @@ class Machine:
     """The address at which ssh reached the host; empty if it was not by ssh."""
     gpu_flops_per_s: tuple[float, ...] = ()
     """Of each GPU that torch computes on, in its order, in products of float16 matrices; empty if not tried."""
+    cpu_flops_per_s: float = 0.0
+    """Of all cores together, in products of float32 matrices; 0 if not tried, as where there are GPUs."""
 
     @classmethod
     def from_json(cls, held: Mapping[str, Any]) -> Self:
@@ -119,6 +121,11 @@ class HostFacts:
     disk: Disk | None = None
     misread: str = ""
     """The version of a Tandem there whose answers are not those of ours; the host is not examined further."""
+
+    @property
+    def ranks(self) -> int:
+        """How many train there."""
+        return self.workers or (self.machine.usable_gpus if self.machine else 0) or 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -66,7 +66,7 @@ def _clock(_: Message) -> float:
 
 
 def _machine(message: Message) -> Mapping[str, Any]:
-    return asdict(describe_machine(try_gpus=message["try_gpus"]))
+    return asdict(describe_machine(try_gpus=message["try_gpus"], try_cpu=message.get("try_cpu", False)))
 
 
 def _disk(message: Message) -> Mapping[str, Any]:

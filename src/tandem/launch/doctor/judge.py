@@ -9,9 +9,11 @@ from tandem.launch.doctor.examination import Examination
 from tandem.launch.doctor.facts import Disk, HostFacts, Machine
 from tandem.launch.doctor.judge_links import judge_links, judge_listening, judge_sums
 from tandem.launch.doctor.judge_memory import judge_memory
+from tandem.launch.doctor.judge_steps import judge_steps
 from tandem.launch.doctor.line import Line
 from tandem.launch.doctor.needs import Needs
 from tandem.launch.doctor.quantity import bits_a_second, bytes_a_second, operations_a_second, seconds, size
+from tandem.launch.doctor.steps import predict_steps
 
 __all__ = ["judge"]
 
@@ -26,7 +28,7 @@ _TWIN_DISK, _TWIN_GPU = 0.25, 0.85
 def judge(examination: Examination) -> tuple[Line, ...]:
     """Every line of an examination, hosts first."""
     machines = [host.machine for host in examination.hosts if host.machine is not None]
-    ranks = sum(_ranks(host) for host in examination.hosts)
+    ranks = sum(host.ranks for host in examination.hosts)
     lines: list[Line] = []
     for host in examination.hosts:
         lines += _judge_reach(host)
@@ -43,12 +45,9 @@ def judge(examination: Examination) -> tuple[Line, ...]:
         lines += _judge_nic(host, examination)
     lines += judge_links(examination)
     lines += judge_sums(examination)
+    lines += judge_steps(examination, predict_steps(examination))
     lines += judge_listening(examination)
     return tuple(lines)
-
-
-def _ranks(host: HostFacts) -> int:
-    return host.workers or (host.machine.usable_gpus if host.machine else 0) or 1
 
 
 def _judge_reach(host: HostFacts) -> Iterator[Line]:

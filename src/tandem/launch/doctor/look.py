@@ -40,6 +40,8 @@ class _Plan:
     folder: str
     nic: str
     brief: bool
+    try_cpu: bool
+    """Whether to measure processors, of which steps are predicted."""
 
 
 def look(
@@ -61,7 +63,8 @@ def look(
     On a trusted network gradients are summed without the mesh.
     """
     needs = Needs.of(recipe)
-    plan = _Plan(folder=folder, nic=nic, brief=brief)
+    is_predicted = needs.step_flops > 0 and len(hosts) > 1 and not brief
+    plan = _Plan(folder=folder, nic=nic, brief=brief, try_cpu=is_predicted)
     with _attending(hosts, ssh) as bedsides:
         with progress.bar("examining hosts", total=len(hosts), unit="hosts") as bar, _pool(hosts) as pool:
 
@@ -139,7 +142,7 @@ def _examine(at: Bedside, host: Host, plan: _Plan) -> HostFacts:
     try:
         facts = replace(facts, reached_s=at.arrive())
         facts = replace(facts, clock=_clock(at))
-        held = at.get("machine", limit_s=_MACHINE_S, try_gpus=not plan.brief)
+        held = at.get("machine", limit_s=_MACHINE_S, try_gpus=not plan.brief, try_cpu=plan.try_cpu)
         facts = replace(facts, machine=Machine.from_json(held))
         most = _BRIEF_BYTES if plan.brief else _FULL_BYTES
         disk = Disk(**at.get("disk", limit_s=_DISK_S, folder=plan.folder, most_bytes=most))

@@ -23,32 +23,44 @@ _TORCH_S = 60
 # The best of some rounds, as a first one loads libraries and wakes the GPU; one after another, as they share power.
 _TRY_TORCH = """
 import json, time, torch
-found = torch.cuda.device_count() if torch.cuda.is_available() else 0
-speeds = []
-for number in range(found):
-    width = 4096
-    matrix = torch.zeros(width, width, device=f"cuda:{number}", dtype=torch.float16)
+def rate(device, width, kind, synchronize):
+    matrix = torch.zeros(width, width, device=device, dtype=kind)
     matrix.normal_()
     best = 0.0
     for _ in range(8):
-        torch.cuda.synchronize(number)
+        synchronize()
         begin = time.perf_counter()
         for _ in range(8):
             matrix @ matrix
-        torch.cuda.synchronize(number)
+        synchronize()
         best = max(best, 8 * 2 * width**3 / (time.perf_counter() - begin))
-    speeds.append(best)
-print(json.dumps(speeds))
+    return best
+"""
+_TRY_GPUS = """
+found = torch.cuda.device_count() if torch.cuda.is_available() else 0
+print(json.dumps([
+    rate(f"cuda:{number}", 4096, torch.float16, lambda: torch.cuda.synchronize(number)) for number in range(found)
+]))
+"""
+_TRY_CPU = """
+print(json.dumps([rate("cpu", 768, torch.float32, lambda: None)]))
 """
 
 
-def describe_machine(*, try_gpus: bool) -> Machine:
-    """All of it; with `try_gpus` torch also computes on each GPU, which takes seconds where there are any."""
+def describe_machine(*, try_gpus: bool, try_cpu: bool = False) -> Machine:
+    """All of it.
+
+    With `try_gpus` torch also computes on each GPU, which takes seconds where there are any; with `try_cpu` on the
+    processor, where there are none.
+    """
     gpus, problem = _list_gpus()
-    usable, speeds = len(gpus), tuple[float, ...]()
+    usable, speeds, processor = len(gpus), tuple[float, ...](), tuple[float, ...]()
     if gpus and try_gpus:
-        speeds, problem = _try_gpus()
+        speeds, problem = _try_torch(_TRY_GPUS)
         usable = len(speeds)
+    elif try_cpu and not gpus:
+        # One that fails fails again when gradients are summed, and is told of there.
+        processor, _ = _try_torch(_TRY_CPU)
     total, available = _memory()
     return Machine(
         name=platform.node(),
@@ -62,6 +74,7 @@ def describe_machine(*, try_gpus: bool) -> Machine:
         usable_gpus=usable,
         gpu_problem=problem,
         gpu_flops_per_s=speeds,
+        cpu_flops_per_s=max(processor, default=0.0),
         ssh_address=([*os.environ.get("SSH_CONNECTION", "").split(), "", "", ""])[2],
     )
 
@@ -126,9 +139,9 @@ def _list_gpus() -> tuple[tuple[Gpu, ...], str]:
     return gpus, ""
 
 
-def _try_gpus() -> tuple[tuple[float, ...], str]:
-    """Operations a second of those that torch computes on, in a process of its own: a broken driver may kill it."""
-    words = [sys.executable, "-P", "-c", _TRY_TORCH]
+def _try_torch(program: str) -> tuple[tuple[float, ...], str]:
+    """Operations a second of what torch computes on, in a process of its own: a broken driver may kill it."""
+    words = [sys.executable, "-P", "-c", _TRY_TORCH + program]
     try:
         result = subprocess.run(words, capture_output=True, text=True, timeout=_TORCH_S, check=True)  # noqa: S603
         return tuple(map(float, json.loads(result.stdout.splitlines()[-1]))), ""

@@ -33,6 +33,12 @@ class Needs:
     """A side of the longest sentence."""
     step_flops: float = 0.0
     """Operations of a step over all ranks; 0 where nothing says how large a batch is."""
+    mode: str = "exact"
+    """In which gradients are to be exchanged; may be `auto`."""
+    is_half: bool = False
+    """Whether GPUs multiply in 16 bits, as their speed is measured in."""
+    tail_share: float = 0.0
+    """Of gradients: those of the source's embedding, which is the last to be complete."""
     checkpoint_steps: int = 0
     """Steps from one checkpoint to the next; 0 where they are written by time alone, or nothing says."""
 
@@ -65,6 +71,9 @@ class Needs:
             longest_tokens=recipe.subword.max_pieces + 1,
             step_flops=recipe.batch.target_tokens
             * training_flops(recipe.model, vocabulary=pieces, lengths=WMT_LENGTHS),
+            mode=recipe.exchange.mode,
+            is_half=recipe.train.precision not in {"fp32", "tf32"},
+            tail_share=pieces * recipe.model.width / parameters,
             checkpoint_steps=_checkpoint_steps(recipe),
         )
 

@@ -23,8 +23,8 @@ def bits_a_second(bits: float) -> str:
 
 
 def operations_a_second(flops: float) -> str:
-    """Of a GPU."""
-    return f"{flops / 1e12:,.3g} TFLOP/s"
+    """Of a GPU, or of a processor."""
+    return f"{flops / 1e12:,.3g} TFLOP/s" if flops >= 1e12 else f"{flops / 1e9:,.3g} GFLOP/s"
 
 
 def seconds(value: float) -> str:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from tandem.observe.exchange_mode import encoded_mode, step_bytes
 from tandem.observe.figures.curve import Trace, axis, curves, line, mean_of_ranks
 from tandem.observe.figures.look import BROWN, GREEN, MUTED, PURPLE, SOURCE, TARGET, Figure
+from tandem.observe.probing import costs_of_probes
 from tandem.observe.ring import LOOPBACK
 from tandem.observe.series.columns import HostSamples, Series
 from tandem.observe.stretches import host_count
@@ -52,17 +53,9 @@ def _heard(series: Series, waited: NDArray[np.float32]) -> str:
 
 
 def _probed(series: Series) -> list[Trace]:
-    probes = series.probes
-    steps = np.unique(probes.step)
+    steps, cost = costs_of_probes(series.probes)
     if not len(steps):
         return []
-    cost = np.array(
-        [
-            probes.synchronised_s[probes.step == step].max()
-            - probes.unsynchronised_s[probes.step == step].max()
-            for step in steps
-        ]
-    )
     trace = line("with exchange less without it, same batches", steps, cost, colour=PURPLE, markers=True)
     return [{**trace, "mode": "markers"}]
 

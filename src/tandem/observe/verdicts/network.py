@@ -32,6 +32,7 @@ from tandem.observe.verdicts.network_evidence import (
     ordered_evidence,
     other_evidence,
 )
+from tandem.observe.verdicts.network_modes import Modes
 from tandem.observe.verdicts.words import byte_rate, megabytes_of, seconds
 
 __all__ = ["QUESTION", "judge", "judge_exposure"]
@@ -82,7 +83,9 @@ def _judge(series: Series, exposure: Exposure) -> Finding:
     transfer_s = needed / capacity.bytes_per_s if capacity is not None and needed else math.nan
     other = what_if(exposure, transfer_s=transfer_s)
     decision = judge_exposure(exposure)
-    words = _Words(exposure, other=other, needed=needed, transfer_s=transfer_s, capacity=capacity)
+    words = _Words(
+        exposure, other=other, needed=needed, transfer_s=transfer_s, capacity=capacity, modes=Modes.of(series)
+    )
     verdict = as_verdict(decision.answer)
     return QUESTION.answer(
         verdict,
@@ -177,8 +180,9 @@ class _Words:
         needed: float,
         transfer_s: float,
         capacity: Capacity | None,
+        modes: Modes,
     ) -> None:
-        self._exposure, self._other = exposure, other
+        self._exposure, self._other, self._modes = exposure, other, modes
         self._needed, self._transfer_s, self._capacity = needed, transfer_s, capacity
 
     def answer(self, verdict: Verdict) -> str:
@@ -203,7 +207,7 @@ class _Words:
         return (
             f"{lead}: {bound}{cost} {whole} are the exchange of gradients; with a network that takes no time a step "
             f"would take {seconds(self._other.perfect_s)}{self._until()}.{self._part()}{self._long()}{self._reader()}"
-            f"{self._link()}{self._instead()}"
+            f"{self._link()}{self._modes.answer()}{self._instead()}"
         )
 
     def _unknown(self, cost: str, whole: str) -> str:
@@ -311,8 +315,8 @@ class _Words:
         return (
             f"At least this would come of it: a link twice as fast {seconds(other.double_rate_s)} a step "
             f"({_gain(each.step_s / other.double_rate_s)} tokens/s); a link ten times as fast "
-            f"{seconds(other.tenfold_rate_s)} ({_gain(each.step_s / other.tenfold_rate_s)}); a batch twice the size "
-            f"(batch.target_tokens) {_gain(other.double_batch_gain)} tokens/s, since its bytes stay the same."
+            f"{seconds(other.tenfold_rate_s)} ({_gain(each.step_s / other.tenfold_rate_s)})."
+            f"{self._modes.advice(each, transfer_s=self._transfer_s)}"
         )
 
 

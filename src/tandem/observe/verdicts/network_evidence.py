@@ -3,11 +3,20 @@
 import math
 
 from tandem.observe.exchange import Exposure
-from tandem.observe.exchange_mode import codec_seconds, encoded_mode
+from tandem.observe.exchange_mode import (
+    ModeCost,
+    chosen_modes,
+    codec_seconds,
+    cost_in_mode,
+    cost_of_exact,
+    encoded_mode,
+    mode_bytes,
+)
 from tandem.observe.finding import Evidence, Question
 from tandem.observe.numbers import count, percent
 from tandem.observe.ring import Capacity, Traffic, WhatIf, gradient_bytes, ring_bytes
 from tandem.observe.series.columns import Series
+from tandem.observe.verdicts.words import megabytes_of
 from tandem.runlog.event import ExchangeChecked
 
 __all__ = [
@@ -148,7 +157,8 @@ def other_evidence(other: WhatIf, exposure: Exposure) -> tuple[Evidence, ...]:
         Evidence(
             name="tokens/s with twice the batch",
             value=other.double_batch_gain,
-            definition="against now: 2 · step / (step + computing + data), since the exchange stays as it is",
+            definition="against now: 2 · step / (step + computing + data + waiting for the slowest rank), since the "
+            "exchange stays as it is",
         ),
     )
 
@@ -187,18 +197,31 @@ def byte_evidence(
 
 
 def mode_evidence(series: Series, ranks: int) -> tuple[Evidence, ...]:
-    """What an exact exchange would send, and what encoding costs, where gradients were encoded."""
+    """The mode, its bytes and time against those of an exact exchange, where gradients were encoded."""
     mode = encoded_mode(series)
     if not mode:
         return ()
+    exact, sent = ring_bytes(gradient_bytes(series), ranks), mode_bytes(series, ranks)
     evidence = [
         Evidence(
+            name="exchange mode",
+            value=mode,
+            definition=f"of the last step: {chosen_modes(series)[-1].reason}",
+        ),
+        Evidence(
             name="bytes a step, exact exchange",
-            value=ring_bytes(gradient_bytes(series), ranks),
+            value=exact,
             unit="bytes",
             definition=f"in each direction: 2 · (n − 1) / n · bytes of gradients; the last step was in mode {mode}",
             figure="step_bytes",
-        )
+        ),
+        Evidence(
+            name="bytes a step, saved",
+            value=exact - sent,
+            unit="bytes",
+            definition=f"that less the {megabytes_of(sent)} of a step in mode {mode}",
+            figure="step_bytes",
+        ),
     ]
     if math.isfinite(codec_s := codec_seconds(series)):
         evidence.append(
@@ -209,7 +232,18 @@ def mode_evidence(series: Series, ranks: int) -> tuple[Evidence, ...]:
                 definition="on the slowest rank, measured with nothing beside it when the mode was chosen",
             )
         )
-    return tuple(evidence)
+    costs = (("exact", cost_of_exact(series)), (f"mode {mode}", cost_in_mode(series)))
+    return (*evidence, *(_cost_in_mode(name, cost) for name, cost in costs if cost is not None))
+
+
+def _cost_in_mode(name: str, cost: ModeCost) -> Evidence:
+    return Evidence(
+        name=f"exposed exchange, {name}",
+        value=cost.seconds,
+        unit="s",
+        definition=f"a step: {cost.origin}",
+        figure="exchange",
+    )
 
 
 def check_evidence(series: Series) -> tuple[Evidence, ...]:

@@ -1,5 +1,6 @@
 """Events of training: its start, its steps, its troubles with memory, its end."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -151,6 +152,8 @@ class ExchangeChosen(Event):
     """By mode: seconds of a step that the exchange is expected to cost; nan: not measured."""
     compute_s: float
     """Forward and backward without exchange, on the slowest rank; nan: not measured."""
+    spread_s: float = math.nan
+    """How far apart the probes of the exact exchange were: no smaller gain counts; nan: not measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -282,7 +282,8 @@ def test_what_others_would_give_is_said_where_it_matters() -> None:
     found = judge(exchanged(network_s=1.0, links=(link(243.5e6),)))
 
     assert "twice as fast" in found.advice
-    assert "twice the size" in found.advice
+    assert "exchange.mode=auto" in found.advice
+    assert "times the text" in found.advice
     assert "need 1.00 s at 244 MB/s" in found.answer
     assert judge(exchanged(network_s=0.01)).advice == ""
 
