@@ -162,8 +162,8 @@ def test_the_mode_goes_on_when_a_run_is_resumed_and_another_may_be_ordered(folde
         ("bf16", "packed", "ordered"),
         ("exact", "bf16", "ordered"),
     ]
-    restored = [(each.step, each.found) for each in facts(run / "h1", ResidualsRestored)]
-    assert restored == [(6, 2), (8, 2), (9, 0)]
+    restored = [(each.step, each.found, each.is_used) for each in facts(run / "h1", ResidualsRestored)]
+    assert restored == [(6, 2, True), (8, 2, True), (9, 0, False)]
     assert learnt(run, "h1", 10) == learnt(run, "h2", 10)
 
 
@@ -172,8 +172,14 @@ def test_a_run_on_one_host_is_exact_and_remembers_its_mode(folder: Path) -> None
     train_hosts(folder, "shrunk", AUTO, "train.max_steps=8", hosts=(1,))
     train_hosts(folder, "shrunk", AUTO, "train.max_steps=10", "exchange.exact_steps=3", hosts=(1, 1))
     restored = facts(run / "h1", ResidualsRestored)
-    assert [(each.step, each.expected, each.found) for each in restored] == [(6, 2, 0)]
+    assert [(each.step, each.expected, each.found, each.is_used) for each in restored] == [(6, 2, 0, False)]
     assert [each.reason for each in facts(run / "h1", ExchangeChosen)] == ["ordered", "resumed"]
+
+
+def test_on_one_host_no_byte_crosses_a_link(folder: Path) -> None:
+    train_hosts(folder, "one host", *PACKED, "train.max_steps=4", hosts=(2,))
+    (chosen,) = facts(folder / "one host" / "h1", ExchangeChosen)
+    assert (chosen.mode, chosen.reason, chosen.hosts, chosen.link_bytes) == ("exact", "one host", 1, (0,))
 
 
 def test_a_mode_is_chosen_by_measurement_once_and_alike_on_every_rank(folder: Path) -> None:
