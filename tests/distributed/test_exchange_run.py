@@ -3,9 +3,9 @@
 import os
 import platform
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from tests.distributed.ranks import leave, run_ranks
@@ -19,6 +19,7 @@ from tandem.parallel.world import World
 from tandem.runlog.event import Event, ExchangeChosen, ExchangeProbed, ResidualsRestored, StepFinished
 from tandem.runlog.reader import read_records
 from tandem.train.assemble import Options, train_rank
+from tandem.train.optim import Applied, Optimizer
 
 PACKED = ("exchange.mode=packed", "exchange.exact_steps=3")
 AUTO = "exchange.mode=auto"
@@ -31,14 +32,23 @@ def recipe_of(folder: Path, *overrides: str) -> Recipe:
     return load_recipe(folder / "recipe.yaml", [f"data.folder={folder / 'data'}", *overrides]).recipe
 
 
-def train(world: World, folder: Path, run: str, hosts: Sequence[int], overrides: Sequence[str]) -> str:
-    """Leave the test's own world, to meet again as ranks of hosts with disks of their own."""
+def train(
+    world: World,
+    folder: Path,
+    run: str,
+    hosts: Sequence[int],
+    overrides: Sequence[str],
+    spoil: Callable[[], None] | None = None,
+) -> str:
+    """Leave the test's own world, to meet again as ranks of hosts with disks of their own; `spoil` is for host h2."""
     places = [(number, local) for number, ranks in enumerate(hosts, 1) for local in range(ranks)]
     number, local = places[world.rank]
     name = f"h{number}"
     platform.node = lambda: name
     os.environ.update(LOCAL_RANK=str(local), LOCAL_WORLD_SIZE=str(hosts[number - 1]))
     leave(world)
+    if spoil is not None and name == "h2":
+        spoil()
     recipe = recipe_of(folder, *overrides)
     try:
         train_rank(folder / run / name, recipe, Options(device="cpu", batch_tokens=200))
@@ -152,8 +162,8 @@ def test_the_mode_goes_on_when_a_run_is_resumed_and_another_may_be_ordered(folde
         ("bf16", "packed", "ordered"),
         ("exact", "bf16", "ordered"),
     ]
-    restored = [(each.step, each.found) for each in facts(run / "h1", ResidualsRestored)]
-    assert restored == [(6, 2), (8, 2), (9, 0)]
+    restored = [(each.step, each.found, each.is_used) for each in facts(run / "h1", ResidualsRestored)]
+    assert restored == [(6, 2, True), (8, 2, True), (9, 0, False)]
     assert learnt(run, "h1", 10) == learnt(run, "h2", 10)
 
 
@@ -162,8 +172,14 @@ def test_a_run_on_one_host_is_exact_and_remembers_its_mode(folder: Path) -> None
     train_hosts(folder, "shrunk", AUTO, "train.max_steps=8", hosts=(1,))
     train_hosts(folder, "shrunk", AUTO, "train.max_steps=10", "exchange.exact_steps=3", hosts=(1, 1))
     restored = facts(run / "h1", ResidualsRestored)
-    assert [(each.step, each.expected, each.found) for each in restored] == [(6, 2, 0)]
+    assert [(each.step, each.expected, each.found, each.is_used) for each in restored] == [(6, 2, 0, False)]
     assert [each.reason for each in facts(run / "h1", ExchangeChosen)] == ["ordered", "resumed"]
+
+
+def test_on_one_host_no_byte_crosses_a_link(folder: Path) -> None:
+    train_hosts(folder, "one host", *PACKED, "train.max_steps=4", hosts=(2,))
+    (chosen,) = facts(folder / "one host" / "h1", ExchangeChosen)
+    assert (chosen.mode, chosen.reason, chosen.hosts, chosen.link_bytes) == ("exact", "one host", 1, (0,))
 
 
 def test_a_mode_is_chosen_by_measurement_once_and_alike_on_every_rank(folder: Path) -> None:
@@ -181,3 +197,27 @@ def test_a_mode_is_chosen_by_measurement_once_and_alike_on_every_rank(folder: Pa
         sent = {event.step: event.sent_bytes for event in facts(folder / "auto" / host, StepFinished)}
         assert (sent[61] == sent[60]) is (chosen.mode == "exact")
     assert learnt(folder / "auto", "h1", 62) == learnt(folder / "auto", "h2", 62)
+
+
+def swap_second_moments_after_step_three() -> None:
+    """As faulty memory might: the weights stay equal until the moments are used."""
+    step = Optimizer.step
+
+    def spoilt(self: Optimizer, **arguments: Any) -> Applied:
+        applied = step(self, **arguments)
+        if arguments["step"] == 3:
+            moments = self.second_moment
+            moments[[0, 1]] = moments[[1, 0]]
+            assert moments[0] != moments[1]
+        return applied
+
+    Optimizer.step = spoilt  # type: ignore[method-assign]
+
+
+def test_ranks_that_differ_are_noticed_before_a_checkpoint_is_written(folder: Path) -> None:
+    overrides = (*PACKED, "evaluate.every_steps=null", "checkpoint.every_steps=3", "train.max_steps=9")
+    told = run_ranks(train, 2, folder, "differ", (1, 1), overrides, swap_second_moments_after_step_three)
+    assert told == [told[0]] * 2
+    assert told[0].startswith("Rank 0 and rank 1 differ after step 3, first in second_moment.")
+    for host in ("h1", "h2"):
+        assert not list((folder / "differ" / host / "checkpoints").glob("step-????????"))

@@ -3,7 +3,7 @@
 # Imports wait until a command runs, so that --help answers at once.
 
 import os
-from contextlib import ExitStack, redirect_stderr
+from contextlib import ExitStack, redirect_stderr, suppress
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -123,8 +123,22 @@ def train(
 
 
 def ordered(overrides: list[str] | None, exchange: str) -> list[str]:
-    """Values to change, that of --exchange among them."""
-    return [*(overrides or ()), *([f"exchange.mode={exchange}"] if exchange else ())]
+    """Values to change, that of --exchange among them; TandemError where an override names another mode."""
+    if not exchange:
+        return overrides or []
+    from tandem.config.document import Document
+    from tandem.config.overrides import COMMAND_LINE, overridden
+
+    document = Document(values={}, places={(): COMMAND_LINE})
+    for override in overrides or ():
+        # What is wrong with others is told when the recipe is loaded.
+        with suppress(TandemError):
+            document = overridden(document, override)
+    section = document.values.get("exchange")
+    mode = section.get("mode") if isinstance(section, dict) else None
+    if mode not in (None, exchange):
+        raise TandemError(f"--exchange {exchange} contradicts exchange.mode={mode}: take one of them out.")
+    return [*(overrides or ()), f"exchange.mode={exchange}"]
 
 
 def _is_rank(hosts: str | None, key_folder: Path | None) -> bool:

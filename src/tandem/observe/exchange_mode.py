@@ -143,7 +143,9 @@ def describe_check(event: ExchangeChecked) -> str:
 
 
 def describe_residuals(event: ResidualsRestored) -> str:
-    """What became of residuals, in a sentence."""
+    """What became of residuals, in a sentence; empty where all go on as they were."""
+    if not event.is_used:
+        return "residuals of encoded gradients are not used: gradients are exchanged exactly from here on"
     if event.found < event.expected:
         return (
             f"{event.expected - event.found} of {event.expected} residuals of encoded gradients were not found: they "

@@ -330,6 +330,7 @@ def _build_run(
             **division.facts(),
         },
         exchange=exchange,
+        check=lambda step: check_weights(learner.optimizer.replicated(), world, step=step),
         elapsed_s=lambda: of_first_rank(clockwork.elapsed_s, world),
         on_saved=lambda: _begin_anew(clock, clockwork.saved),
         saved_step=start.state.step,
@@ -345,7 +346,6 @@ def _build_run(
         judge=Judge(
             recipe=recipe,
             validator=_maybe_build_validator(place, data, learner, keeps=store is not None),
-            check=lambda step: check_weights(learner.optimizer.raw_weights(), world, step=step),
             weights=learner.optimizer.averaged,
             keeper=keeper,
             log=place.told,

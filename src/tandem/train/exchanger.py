@@ -241,6 +241,8 @@ class Exchanger:
 
     def link_bytes(self, mode: ExchangeMode) -> int:
         """Bytes that the busiest host sends to others in a step of this mode."""
+        if len(self.topology.hosts) == 1:
+            return 0
         ranks = self._world.size
         ring = 2 * (ranks - 1) / ranks
         if mode == "exact":
@@ -271,7 +273,7 @@ class Exchanger:
             shares=self.topology.shares,
             exact_steps=self._section.exact_steps,
             modes=modes,
-            link_bytes=tuple(self.link_bytes(mode) for mode in modes) if self._world.size > 1 else (0,),
+            link_bytes=tuple(self.link_bytes(mode) for mode in modes),
             exchange_s=listed(None if trial is None else trial.exchange_s),
             codec_s=listed(None if trial is None else trial.codec_s),
             exposed_s=listed(None if predicted is None else predicted.exposed_s),

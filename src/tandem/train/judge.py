@@ -24,8 +24,6 @@ class Judge:
     validator: Validator | None
     weights: Callable[[], AbstractContextManager[None]]
     """A block in which the model has the weights that translate."""
-    check: Callable[[int], None]
-    """Raises TandemError where ranks do not have the same weights after so many steps; all ranks ask together."""
     keeper: Keeper
     log: RunLog
     on_finished: Callable[[], None]
@@ -45,7 +43,6 @@ class Judge:
 
     def __call__(self, state: TrainState) -> TrainState:
         """Evaluate and save; an evaluation that a signal cuts short judges nothing, and the end of the run saves."""
-        self.check(state.step)
         if self.validator is None:
             self.keeper.save(state)
         else:
@@ -54,6 +51,8 @@ class Judge:
         return state
 
     def _judge(self, validator: Validator, state: TrainState) -> TrainState:
+        # No scores of ranks that differ: a save would notice only after the evaluation.
+        self.keeper.check(state.step)
         begun = time.perf_counter()
         with self.weights():
             scores = validator(state.step)

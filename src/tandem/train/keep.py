@@ -39,6 +39,8 @@ class Keeper:
     """What else a run that is resumed at this step must know."""
     exchange: RunExchange
     """Which keeps residuals beside checkpoints."""
+    check: Callable[[int], None]
+    """Raises TandemError where ranks differ in weights or moments after so many steps; all ranks ask together."""
     elapsed_s: Callable[[], float]
     """Seconds of training, the same on every rank; all ranks ask together."""
     on_saved: Callable[[], None]
@@ -51,6 +53,7 @@ class Keeper:
 
     def save(self, state: TrainState, scores: Scores = UNJUDGED) -> None:
         """Take a checkpoint, which is written in the background."""
+        self.check(state.step)
         self.saved_step = state.step
         self.exchange.prepare_save(self.store)
         state = replace(state, trained_s=self.elapsed_s())

@@ -86,9 +86,10 @@ class Optimizer:
         """By parameter name: the averages where there are any, else the weights; not copies."""
         return self._averages or {name: value.detach() for name, value in self._parameters.items()}
 
-    def raw_weights(self) -> dict[str, Tensor]:
-        """By parameter name: the weights that are trained; not copies."""
-        return self._named(self._weights)
+    def replicated(self) -> dict[str, Tensor]:
+        """What must be equal on all ranks: the trained weights, and the second moments that scale the codec."""
+        moments = self._named(self._adam.second)
+        return self._named(self._weights) | {f"second_moment.{name}": each for name, each in moments.items()}
 
     @property
     def second_moment(self) -> Tensor:

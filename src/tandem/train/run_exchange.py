@@ -83,14 +83,19 @@ class RunExchange:
             return
         seen = cast(list[_Seen], self.world.gather(_look(self.store, step, expected)))
         coded, found = self.exchanger.coded, 0
+        is_used = self.exchanger.is_encoded(step + 1)
         is_same = _is_same(self.exchanger.topology, expected, seen)
-        if coded is not None and self.exchanger.is_encoded(step + 1) and is_same:
+        if coded is not None and is_used and is_same:
             found = _restore_own(coded, self.store, step, self.world)
-        elif coded is not None and self.exchanger.is_encoded(step + 1):
+        elif coded is not None and is_used:
             found = _share_out(coded, self.store, step=step, expected=expected, seen=seen, world=self.world)
         self.log.log(
             ResidualsRestored(
-                step=step, expected=len(expected), found=found, is_same_layout=is_same and found > 0
+                step=step,
+                expected=len(expected),
+                found=found,
+                is_same_layout=is_same and found > 0,
+                is_used=is_used,
             )
         )
 

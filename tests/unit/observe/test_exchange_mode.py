@@ -128,4 +128,7 @@ def test_modes_and_residuals_in_words() -> None:
     restored = ResidualsRestored(step=8, expected=4, found=3, is_same_layout=True)
     assert describe_residuals(restored).startswith("1 of 4 residuals")
     assert describe_residuals(replace(restored, found=4)) == ""
+    unused = describe_residuals(replace(restored, found=0, is_used=False))
+    assert "not used" in unused
+    assert "not found" not in unused
     assert "shared out" in describe_residuals(replace(restored, found=4, is_same_layout=False))

@@ -194,6 +194,8 @@ class ResidualsRestored(Event):
     """Those that were found whole; the others count as zero."""
     is_same_layout: bool
     """Whether they are as they were, to the bit; else their sum was shared out among the hosts."""
+    is_used: bool = True
+    """Whether gradients are still encoded; where they are exact from now on, no residual is looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
