@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tandem.observe.numbers import megabytes
+from tandem.observe.numbers import count, megabytes
 from tandem.observe.ring import gradient_bytes, ring_bytes
 from tandem.observe.series.columns import Series
-from tandem.runlog.event import ExchangeChosen, ResidualsRestored
+from tandem.runlog.event import ExchangeChosen, ResidualsReset, ResidualsRestored
 
 __all__ = [
     "chosen_modes",
@@ -76,8 +76,13 @@ def describe_mode(event: ExchangeChosen) -> str:
     return text
 
 
-def describe_residuals(event: ResidualsRestored) -> str:
+def describe_residuals(event: ResidualsRestored | ResidualsReset) -> str:
     """What became of residuals, in a sentence; empty where all go on as they were."""
+    if isinstance(event, ResidualsReset):
+        return (
+            f"residuals of rank {', '.join(map(count, event.ranks))} were not finite, and {count(event.skipped)} steps "
+            f"up to step {count(event.step)} were skipped: all residuals are zero now"
+        )
     if not event.is_used:
         return "residuals of encoded gradients are not used: gradients are exchanged exactly from here on"
     if event.found < event.expected:

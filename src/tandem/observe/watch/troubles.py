@@ -13,6 +13,7 @@ from tandem.runlog.event import (
     Event,
     EventsDropped,
     HostRefused,
+    ResidualsReset,
     ResidualsRestored,
     StepFinished,
     StopAsked,
@@ -110,7 +111,7 @@ def _sentence(event: Event) -> str:
             text = f"{event.host} is not taken in again: {event.reason}"
         case EventsDropped():
             text = f"records missing from the log: {count(event.count)}"
-        case ResidualsRestored():
+        case ResidualsRestored() | ResidualsReset():
             text = describe_residuals(event)
         case StopAsked():
             text = f"{event.signal}: stops after the step at hand"
