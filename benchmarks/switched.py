@@ -36,7 +36,7 @@ from tandem.train.keep import Keeper
 from tandem.train.learner import Learner
 from tandem.train.loop import Run, run_training
 from tandem.train.memory import keep_freed_memory
-from tandem.train.meter import LAG_STEPS, Meter
+from tandem.train.meter import Meter
 from tandem.train.probe import ExchangeProbe
 from tandem.train.shape_choice import choose_shape
 from tandem.train.state import TrainState
@@ -186,7 +186,7 @@ class SwitchedTrainer:
                 way=way,
                 exchange=exchange,
             )
-        meter = Meter(log, clock=clock, lag=LAG_STEPS[world.device.type])
+        meter = Meter(log, clock, device=world.device)
         return cls(
             place=place,
             log=log,

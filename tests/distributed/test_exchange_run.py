@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+import torch
 from tests.distributed.ranks import leave, run_ranks
 from tests.distributed.test_hosts import RECIPE
 
@@ -15,8 +16,16 @@ from tandem.checkpoint.layout import step_folder
 from tandem.config import Recipe, load_recipe
 from tandem.data.prepare import prepare
 from tandem.errors import TandemError
+from tandem.parallel.residual import Residual
 from tandem.parallel.world import World
-from tandem.runlog.event import Event, ExchangeChosen, ExchangeProbed, ResidualsRestored, StepFinished
+from tandem.runlog.event import (
+    Event,
+    ExchangeChosen,
+    ExchangeProbed,
+    ResidualsReset,
+    ResidualsRestored,
+    StepFinished,
+)
 from tandem.runlog.reader import read_records
 from tandem.train.assemble import Options, train_rank
 from tandem.train.optim import Applied, Optimizer
@@ -221,3 +230,42 @@ def test_ranks_that_differ_are_noticed_before_a_checkpoint_is_written(folder: Pa
     assert told[0].startswith("Rank 0 and rank 1 differ after step 3, first in second_moment.")
     for host in ("h1", "h2"):
         assert not list((folder / "differ" / host / "checkpoints").glob("step-????????"))
+
+
+def flip_a_bit_of_a_residual_after_step_five() -> None:
+    """One of the exponent, which makes the number so large that no norm can hold it."""
+    commit, steps = Residual.commit, iter(range(4, 100))
+
+    def spoilt(self: Residual, skipped: torch.Tensor) -> None:
+        commit(self, skipped)
+        if next(steps) == 5:
+            self.current.view(torch.int32)[7] |= 1 << 30
+
+    Residual.commit = spoilt  # type: ignore[method-assign]
+
+
+def poison_a_residual_after_step_five() -> None:
+    commit, steps = Residual.commit, iter(range(4, 100))
+
+    def spoilt(self: Residual, skipped: torch.Tensor) -> None:
+        commit(self, skipped)
+        if next(steps) == 5:
+            self.current[7] = float("nan")
+
+    Residual.commit = spoilt  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize(
+    "spoil", [poison_a_residual_after_step_five, flip_a_bit_of_a_residual_after_step_five]
+)
+def test_residuals_that_are_not_finite_are_reset_and_the_run_goes_on(
+    folder: Path, spoil: Callable[[], None]
+) -> None:
+    run = folder / spoil.__name__
+    told = run_ranks(train, 2, folder, run.name, (1, 1), (*PACKED, "train.max_steps=10"), spoil)
+    assert told == ["", ""]
+    (reset,) = facts(run / "h1", ResidualsReset)
+    assert (reset.step, reset.skipped, reset.ranks) == (8, 3, (1,))
+    skipped = [event.step for event in facts(run / "h1", StepFinished) if event.skipped]
+    assert skipped == [6, 7, 8]
+    assert learnt(run, "h1", 10) == learnt(run, "h2", 10)

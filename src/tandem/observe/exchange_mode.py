@@ -12,7 +12,7 @@ from tandem.observe.numbers import count, megabytes, percent
 from tandem.observe.probing import costs_of_probes
 from tandem.observe.ring import gradient_bytes, ring_bytes
 from tandem.observe.series.columns import Series
-from tandem.runlog.event import ExchangeChecked, ExchangeChosen, ResidualsRestored
+from tandem.runlog.event import ExchangeChecked, ExchangeChosen, ResidualsReset, ResidualsRestored
 
 __all__ = [
     "ModeCost",
@@ -142,8 +142,13 @@ def describe_check(event: ExchangeChecked) -> str:
     )
 
 
-def describe_residuals(event: ResidualsRestored) -> str:
+def describe_residuals(event: ResidualsRestored | ResidualsReset) -> str:
     """What became of residuals, in a sentence; empty where all go on as they were."""
+    if isinstance(event, ResidualsReset):
+        return (
+            f"residuals of rank {', '.join(map(count, event.ranks))} were not finite, and {count(event.skipped)} steps "
+            f"up to step {count(event.step)} were skipped: all residuals are zero now"
+        )
     if not event.is_used:
         return "residuals of encoded gradients are not used: gradients are exchanged exactly from here on"
     if event.found < event.expected:

@@ -24,6 +24,14 @@ class Residual:
         elif not bool(skipped > 0):
             self.current, self.pending = self.pending, self.current
 
+    def is_finite(self) -> bool:
+        """Whether its norm is a number, as a gradient's must be for its step not to be skipped."""
+        return bool(torch.linalg.vector_norm(self.current).isfinite())
+
+    def reset(self) -> None:
+        """Owe nothing any more."""
+        self.current.zero_()
+
     def load(self, values: Tensor) -> None:
         """Go on with these numbers."""
         self.current.copy_(values)

@@ -38,7 +38,7 @@ from tandem.train.learner import Learner
 from tandem.train.loop import Run, run_training
 from tandem.train.match import DATA, check_match, describe_data, describe_files
 from tandem.train.memory import keep_freed_memory
-from tandem.train.meter import LAG_STEPS, Meter
+from tandem.train.meter import Meter
 from tandem.train.resume import Start, find_start
 from tandem.train.run_exchange import RunExchange, open_exchange
 from tandem.train.sampled import sampling_host
@@ -342,7 +342,7 @@ def _build_run(
         step=_build_step(place, learner, way, exchange.exchanger, division.balancer),
         clock=clock,
         asks=lambda: clockwork.asks(stop=bool(place.signals.name), by_clock=world.rank == 0),
-        meter=Meter(place.log, clock=clock, lag=LAG_STEPS[world.device.type], balancer=division.balancer),
+        meter=Meter(place.log, clock, device=world.device, balancer=division.balancer, exchange=exchange),
         judge=Judge(
             recipe=recipe,
             validator=_maybe_build_validator(place, data, learner, keeps=store is not None),

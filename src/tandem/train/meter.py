@@ -3,26 +3,37 @@
 import math
 from collections import deque
 
+import torch
+
 from tandem.runlog.event import StepFinished
 from tandem.runlog.writer import RunLog
 from tandem.telemetry.clock import PhaseClock
 from tandem.train.asked import Asked
 from tandem.train.balancer import Balancer
 from tandem.train.precision import SkipWatch
+from tandem.train.run_exchange import RunExchange
 from tandem.train.step import StepResult
 
-__all__ = ["LAG_STEPS", "Meter"]
+__all__ = ["Meter"]
 
-LAG_STEPS = {"cpu": 0, "cuda": 2}
+_LAG_STEPS = {"cpu": 0, "cuda": 2}
 """Steps that a device may be behind the host; the same on all ranks, since decisions hang on what is read."""
 
 
 class Meter:
     """The last steps' results, until they are read."""
 
-    def __init__(self, log: RunLog, *, clock: PhaseClock, lag: int, balancer: Balancer | None = None) -> None:
-        self._log, self._clock, self._lag = log, clock, lag
-        self._balancer = balancer
+    def __init__(
+        self,
+        log: RunLog,
+        clock: PhaseClock,
+        *,
+        device: torch.device,
+        balancer: Balancer | None = None,
+        exchange: RunExchange | None = None,
+    ) -> None:
+        self._log, self._clock, self._lag = log, clock, _LAG_STEPS[device.type]
+        self._balancer, self._exchange = balancer, exchange
         self._ahead: deque[tuple[int, StepResult]] = deque()
         self._watch = SkipWatch()
 
@@ -73,5 +84,7 @@ class Meter:
         if self._balancer is not None:
             self._balancer.note(result.step, phases, share=result.own_share)
             self._balancer.hear(result.step, numbers.speeds)
+        if self._exchange is not None:
+            self._exchange.residual_watch.note(step=result.step, skipped=numbers.skipped)
         self._watch.note(step=result.step, skipped=numbers.skipped, loss_scale=numbers.loss_scale)
         return numbers.asked

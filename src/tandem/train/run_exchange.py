@@ -24,6 +24,7 @@ from tandem.runlog.event import ResidualsRestored
 from tandem.runlog.writer import NullLog, RunLog
 from tandem.train.exchanger import EXCHANGE, Exchanger, exchange_facts
 from tandem.train.learner import Learner
+from tandem.train.residual_watch import ResidualWatch
 from tandem.train.seeds import derived_seed
 
 __all__ = ["RunExchange", "open_exchange"]
@@ -45,6 +46,7 @@ class RunExchange:
     world: World
     log: RunLog
     """Of facts that are the same on every rank."""
+    residual_watch: ResidualWatch
 
     @property
     def least_kept(self) -> int:
@@ -146,7 +148,13 @@ def open_exchange(
         layout = fingerprint([list(map(list, region.coded)) for region in coded.regions])
     facts = {"host": topology.names[topology.host], "layout": layout}
     store = ResidualStore(run, owner=owner, facts=facts, log=log)
-    yield RunExchange(exchanger=exchanger, store=store, world=world, log=told)
+    yield RunExchange(
+        exchanger=exchanger,
+        store=store,
+        world=world,
+        log=told,
+        residual_watch=ResidualWatch(exchanger, world, told),
+    )
     store.close()
     exchanger.close()
 

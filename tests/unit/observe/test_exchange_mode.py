@@ -20,7 +20,7 @@ from tandem.observe.exchange_mode import (
 )
 from tandem.observe.series.columns import Marked, Series
 from tandem.observe.verdicts import network, step_network
-from tandem.runlog.event import ExchangeChosen, ResidualsRestored
+from tandem.runlog.event import ExchangeChosen, ResidualsReset, ResidualsRestored
 
 CHOSEN = ExchangeChosen(
     step=60,
@@ -128,6 +128,10 @@ def test_modes_and_residuals_in_words() -> None:
     restored = ResidualsRestored(step=8, expected=4, found=3, is_same_layout=True)
     assert describe_residuals(restored).startswith("1 of 4 residuals")
     assert describe_residuals(replace(restored, found=4)) == ""
+    reset = describe_residuals(ResidualsReset(step=4003, skipped=3, ranks=(1, 5)))
+    assert reset.startswith(
+        "residuals of rank 1, 5 were not finite, and 3 steps up to step 4,003 were skipped: "
+    )
     unused = describe_residuals(replace(restored, found=0, is_used=False))
     assert "not used" in unused
     assert "not found" not in unused

@@ -14,6 +14,7 @@ from tandem.runlog.event import (
     EventsDropped,
     ExchangeChecked,
     HostRefused,
+    ResidualsReset,
     ResidualsRestored,
     StepFinished,
     StopAsked,
@@ -111,10 +112,8 @@ def _sentence(event: Event) -> str:
             text = f"{event.host} is not taken in again: {event.reason}"
         case EventsDropped():
             text = f"records missing from the log: {count(event.count)}"
-        case ResidualsRestored() | ExchangeChecked(is_good=False):
-            text = (
-                describe_residuals(event) if isinstance(event, ResidualsRestored) else describe_check(event)
-            )
+        case ResidualsRestored() | ResidualsReset() | ExchangeChecked(is_good=False):
+            text = describe_check(event) if isinstance(event, ExchangeChecked) else describe_residuals(event)
         case StopAsked():
             text = f"{event.signal}: stops after the step at hand"
     return text

@@ -13,6 +13,7 @@ __all__ = [
     "ExchangeChecked",
     "ExchangeChosen",
     "ExchangeProbed",
+    "ResidualsReset",
     "ResidualsRestored",
     "StepFinished",
     "TrainingFinished",
@@ -196,6 +197,18 @@ class ResidualsRestored(Event):
     """Whether they are as they were, to the bit; else their sum was shared out among the hosts."""
     is_used: bool = True
     """Whether gradients are still encoded; where they are exact from now on, no residual is looked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResidualsReset(Event):
+    """Steps were skipped because residuals of encoded gradients were not finite; those of all ranks are zero now."""
+
+    step: int
+    """The last step that was skipped before."""
+    skipped: int
+    """Steps skipped in a row until then."""
+    ranks: tuple[int, ...]
+    """Ranks whose residuals were not finite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
