@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tandem.observe.exchange import Exposure
-from tandem.observe.series.columns import HostSamples, Series
+from tandem.observe.series.columns import HostSamples, Series, Short
 
 __all__ = ["Gauges", "device_name", "flops_utilisation", "is_peak_known", "read_gauges", "tokens_per_s"]
 
@@ -16,13 +16,17 @@ class Gauges:
     """Means over all GPUs and the time of training; nan where it was not sampled."""
 
     gpus: int
-    utilisation: float
-    memory: float
+    utilisation: float = math.nan
+    memory: float = math.nan
     """Share of the memory in use, on the fullest GPU at its fullest."""
-    power: float
+    power: float = math.nan
     """Share of the power limit."""
-    throttled: float
-    """Share of samples in which the clock was held down."""
+    throttled: float = math.nan
+    """Share of samples in which heat or another fault held the clock down."""
+    capped: float = math.nan
+    """Share of samples in which the card's own power limit set the clock."""
+    capped_clock: float = math.nan
+    """The clock in these, of the highest that the same card had."""
 
 
 def device_name(series: Series) -> str:
@@ -59,7 +63,15 @@ def read_gauges(series: Series) -> Gauges:
     steps = series.steps
     hosts = [each for each in series.samples.values() if each.described.gpus] if len(steps) else []
     if not hosts:
-        return Gauges(gpus=0, utilisation=math.nan, memory=math.nan, power=math.nan, throttled=math.nan)
+        return Gauges(
+            gpus=0,
+            utilisation=math.nan,
+            memory=math.nan,
+            power=math.nan,
+            throttled=math.nan,
+            capped=math.nan,
+            capped_clock=math.nan,
+        )
     window = float(steps.time_s[0]), float(steps.time_s[-1])
     seen = [each for each in hosts if _inside(each, window).any()]
     return Gauges(
@@ -68,6 +80,8 @@ def read_gauges(series: Series) -> Gauges:
         memory=max((_fullest(each) for each in seen), default=math.nan),
         power=_mean([_power(each)[:, _inside(each, window)] for each in seen]),
         throttled=_mean([each.gpu_throttled[:, _inside(each, window)].astype(np.float32) for each in seen]),
+        capped=_mean([each.gpu_capped[:, _inside(each, window)].astype(np.float32) for each in seen]),
+        capped_clock=_mean([_capped_clock(each, _inside(each, window)) for each in seen]),
     )
 
 
@@ -75,6 +89,14 @@ def _inside(
     samples: HostSamples, window: tuple[float, float]
 ) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
     return np.asarray((samples.time_s >= window[0]) & (samples.time_s <= window[1]))
+
+
+def _capped_clock(samples: HostSamples, inside: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> Short:
+    """Clocks at the power limit as shares of each card's highest; nan for all other samples."""
+    clock = samples.gpu_clock_mhz[:, inside]
+    highest = np.nan_to_num(clock).max(axis=1, keepdims=True, initial=0.0)
+    shares = clock / np.where(highest > 0, highest, np.nan)
+    return np.where(samples.gpu_capped[:, inside], shares, np.nan).astype(np.float32)
 
 
 def _fullest(samples: HostSamples) -> float:

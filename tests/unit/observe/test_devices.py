@@ -87,3 +87,17 @@ def test_a_device_is_named_by_the_start_or_by_its_measurement_or_not_at_all() ->
     assert device_name(exchanged()) == "NVIDIA V100"
     assert device_name(exchanged(starts=())) == "NVIDIA V100"
     assert device_name(exchanged(starts=(), peak=None)) == ""
+
+
+def test_a_power_limit_is_told_apart_from_faults_with_the_clock_that_it_leaves() -> None:
+    clock = np.full((1, 500), 1800.0, np.float32)
+    capped = np.zeros((1, 500), np.bool_)
+    clock[:, ::2], capped[:, ::2] = 1350.0, True
+
+    found = read_gauges(
+        replace(exchanged(), samples={"alpha": build_samples(gpu_clock_mhz=clock, gpu_capped=capped)})
+    )
+
+    assert found.throttled == 0
+    assert found.capped == pytest.approx(0.5, abs=0.01)
+    assert found.capped_clock == pytest.approx(0.75)

@@ -153,6 +153,9 @@ class HostSamples:
     gpu_clock_mhz: Short
     gpu_temperature_c: Short
     gpu_throttled: Flags
+    """Whether a fault held the clock down."""
+    gpu_capped: Flags
+    """Whether the card's own power limit did."""
     received_bytes_per_s: Short
     sent_bytes_per_s: Short
     packets_per_s: Short

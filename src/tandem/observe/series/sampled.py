@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from tandem.observe.clocks import CAPPED, is_fault
 from tandem.observe.series.columns import HostSamples, Numbers
 from tandem.observe.series.room import MEMORY, Room
 from tandem.observe.series.table import Table
@@ -23,10 +24,12 @@ _OF_GPUS = (
     "gpu_clock_mhz",
     "gpu_temperature_c",
     "gpu_throttled",
+    "gpu_capped",
 )
 _OF_INTERFACES = ("received_bytes_per_s", "sent_bytes_per_s", "packets_per_s", "dropped")
 _LISTS = _OF_GPUS + _OF_INTERFACES
 _FIELDS = tuple(each.name for each in fields(HostSampled))
+_COLUMNS = (*_FIELDS, "gpu_capped")
 _WIDE = frozenset({"memory_bytes", "disk_free_bytes", "gpu_memory_bytes"})
 """Too large for single precision."""
 _WHOLE = _WIDE | {"dropped", "retransmitted"}
@@ -118,7 +121,10 @@ class StretchReader:
         columns: dict[str, Any] = {"time_ns": _times(times)}
         for name, values in held.items():
             if name == "gpu_throttled":
-                columns[name] = np.array([[bool(each) for each in row] for row in values], np.bool_).T
+                columns[name] = np.array([[is_fault(each) for each in row] for row in values], np.bool_).T
+                columns["gpu_capped"] = np.array(
+                    [[each == CAPPED for each in row] for row in values], np.bool_
+                ).T
             else:
                 column: Any = np.array(values, np.float64).T
                 if (np.abs(column) > MOST).any():
@@ -163,10 +169,10 @@ def build_samples(stretches: Sequence[Stretch], time_s: Numbers) -> HostSamples 
     if not known:
         return None
     last = known[-1]
-    rows: dict[str, list[Any]] = {name: [] for name in _FIELDS}
+    rows: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     for stretch in stretches:
         described = stretch.described or known[0]
-        for name in _FIELDS:
+        for name in _COLUMNS:
             rows[name].append(_placed(stretch.columns[name], name, described, last))
     columns = {
         name: held[0] if len(held) == 1 else np.concatenate(held, axis=-1) for name, held in rows.items()

@@ -59,7 +59,7 @@ _GAUGES = {
     "tandem_gpu_power_watts": "That the GPU draws.",
     "tandem_gpu_power_limit_watts": "That the GPU may draw.",
     "tandem_gpu_temperature_celsius": "Of the GPU.",
-    "tandem_gpu_throttled": "Whether its clock is held down for power or heat.",
+    "tandem_gpu_throttled": "Whether its clock is held down by heat or another fault; its own power limit is none.",
     "tandem_nic_receive_bytes_per_second": "That the interface takes in.",
     "tandem_nic_transmit_bytes_per_second": "That the interface gives out.",
     "tandem_nic_speed_bytes_per_second": "Nominal, one direction: as the card agreed on with the switch.",

@@ -178,7 +178,8 @@ def _advice(exposure: Exposure, *, verdict: Verdict, worth: float, gauges: Gauge
     if verdict == "yes":
         held = not math.isnan(gauges.throttled) and gauges.throttled >= HELD_DOWN
         return (
-            f"Clocks were held down in {percent(gauges.throttled)} of the time: see to power and cooling."
+            f"Heat or another fault held clocks down in {percent(gauges.throttled)} of the time: see to cooling and "
+            "the power supply."
             if held
             else ""
         )
@@ -294,7 +295,21 @@ def _gauge_evidence(gauges: Gauges) -> tuple[Evidence, ...]:
         ("utilisation", gauges.utilisation, UTILISATION),
         ("memory", gauges.memory, "of the fullest GPU at its fullest"),
         ("power", gauges.power, "of the limit, mean; a device that waits draws less"),
-        ("clock held down", gauges.throttled, "samples in which power or heat limited the clock"),
+        (
+            "clock held down",
+            gauges.throttled,
+            "samples in which heat, the power supply or the hardware did so",
+        ),
+        (
+            "at the power limit",
+            gauges.capped,
+            "samples in which the card's own limit set the clock: no fault",
+        ),
+        (
+            "clock at the power limit",
+            gauges.capped_clock,
+            "mean in these samples, of the highest that the card had",
+        ),
     )
     return tuple(
         Evidence(name=name, value=value, unit="share", definition=meaning, figure="gpus")
@@ -310,9 +325,7 @@ def _imported(series: Series) -> Finding:
         if math.isnan(utilisation)
         else f" The {percent(utilisation)} seen say nothing against it: {UTILISATION}."
     )
-    evidence = _gauge_evidence(
-        Gauges(gpus=0, utilisation=utilisation, memory=math.nan, power=math.nan, throttled=math.nan)
-    )
+    evidence = _gauge_evidence(Gauges(gpus=0, utilisation=utilisation))
     missing = ("phases of steps", "the devices' peak, or the model's operations a token")
     network = judge_network(series)
     if network.verdict == "yes":

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tandem.observe.clocks import is_fault
 from tandem.observe.delivered import LOOPBACK
 from tandem.runlog.event import HostDescribed, HostSampled
 
@@ -76,7 +77,7 @@ class WatchedHost:
             strict=True,
         )
         self.highest_bytes_per_s = [max(before, *map(_finite, pair)) for *pair, before in rates]
-        throttled = [bool(each) for each in sample.gpu_throttled[:gpus]]
+        throttled = [is_fault(each) for each in sample.gpu_throttled[:gpus]]
         self.moments.append(
             Moment(
                 time_ns=time_ns,

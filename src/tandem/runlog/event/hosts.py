@@ -95,7 +95,8 @@ class HostSampled(Event):
     gpu_clock_mhz: tuple[float, ...]
     gpu_temperature_c: tuple[float, ...]
     gpu_throttled: tuple[str, ...]
-    """Why the clock is held down, as `power` or `heat`; empty where it is not, or the card does not tell."""
+    """Why the clock is held down: `power` is the card's own limit, as usual under load; `heat`, `brake` (the power
+    supply's) and `hardware` are faults. Empty where it is not, or the card does not tell."""
     received_bytes_per_s: tuple[float, ...]
     sent_bytes_per_s: tuple[float, ...]
     packets_per_s: tuple[float, ...]

@@ -13,13 +13,13 @@ _Answer = TypeVar("_Answer")
 _MOST_GPUS = 16
 _MILLI = 1000
 _REASONS = (
-    ("power", "SwPowerCap"),
-    ("power", "HwPowerBrakeSlowdown"),
     ("heat", "SwThermalSlowdown"),
     ("heat", "HwThermalSlowdown"),
+    ("brake", "HwPowerBrakeSlowdown"),
     ("hardware", "HwSlowdown"),
+    ("power", "SwPowerCap"),
 )
-"""What holds a clock down, by the driver's names; the first that is so is told."""
+"""What holds a clock down, by the driver's names; the first that is so is told, faults before the usual."""
 
 
 class GpuFacts(TypedDict):

@@ -70,7 +70,8 @@ def test_lists_become_rows_and_nan_stays_unknown(tmp_path: Path) -> None:
     assert samples.gpu_utilisation.tolist() == [[0.25, 0.5, 0.75], [1.0, 1.0, 1.0]]
     assert samples.memory_bytes.tolist() == [2**40 + 1] * 3
     assert np.isnan(samples.gpu_power_w[0]).all()
-    assert samples.gpu_throttled.tolist() == [[False] * 3, [True] * 3]
+    assert samples.gpu_throttled.tolist() == [[False] * 3, [False] * 3]
+    assert samples.gpu_capped.tolist() == [[False] * 3, [True] * 3]
     assert samples.sent_bytes_per_s.tolist() == [[3.0] * 3, [4.0] * 3]
 
 

@@ -277,6 +277,7 @@ def build_samples(
         "gpu_clock_mhz": filled(1380.0, gpus),
         "gpu_temperature_c": filled(60.0, gpus),
         "gpu_throttled": np.zeros((gpus, count), np.bool_),
+        "gpu_capped": np.zeros((gpus, count), np.bool_),
         "received_bytes_per_s": filled(0.0, len(interfaces)),
         "sent_bytes_per_s": filled(0.0, len(interfaces)),
         "packets_per_s": filled(0.0, len(interfaces)),

@@ -115,3 +115,16 @@ def test_the_largest_and_the_least_share_are_evidence() -> None:
 
     shares = {each.name: each.value for each in found.evidence if each.name.endswith("share of an update")}
     assert shares == {"largest share of an update": 0.75, "least share of an update": 0.25}
+
+
+def test_a_power_limit_is_a_fact_and_heat_a_fault() -> None:
+    flags = np.ones((1, 500), np.bool_)
+    whole = exchanged(network_s=0.02, peak=9e12)
+    capped = judge(replace(whole, samples={"alpha": build_samples(gpu_capped=flags)}))
+    hot = judge(replace(whole, samples={"alpha": build_samples(gpu_throttled=flags)}))
+
+    assert capped.verdict == hot.verdict == "yes"
+    assert "cooling" not in capped.advice
+    assert "see to cooling" in hot.advice
+    held = {each.name: each.value for each in capped.evidence}
+    assert (held["at the power limit"], held["clock held down"]) == (1.0, 0.0)

@@ -120,7 +120,7 @@ def test_memory_that_is_not_told_is_no_empty_memory() -> None:
     ("name", "told"),
     [
         ("SwPowerCap", "power"),
-        ("HwPowerBrakeSlowdown", "power"),
+        ("HwPowerBrakeSlowdown", "brake"),
         ("SwThermalSlowdown", "heat"),
         ("HwThermalSlowdown", "heat"),
         ("HwSlowdown", "hardware"),
