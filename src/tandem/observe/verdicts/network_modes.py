@@ -9,12 +9,12 @@ from tandem.estimate.larger_update import LargerUpdate
 from tandem.observe.exchange import Exposure
 from tandem.observe.exchange_mode import (
     ModeCost,
-    chosen_modes,
     cost_in_mode,
     cost_of_exact,
     encoded_mode,
     mode_bytes,
 )
+from tandem.observe.mode_of_steps import chosen_modes
 from tandem.observe.ring import FP32_BYTES, gradient_bytes, larger_step, ring_bytes
 from tandem.observe.series.columns import Series
 from tandem.observe.verdicts.words import megabytes_of, seconds
