@@ -193,19 +193,22 @@ def test_on_one_host_no_byte_crosses_a_link(folder: Path) -> None:
 
 def test_a_mode_is_chosen_by_measurement_once_and_alike_on_every_rank(folder: Path) -> None:
     train_hosts(
-        folder, "auto", AUTO, "exchange.exact_steps=3", "train.max_steps=62", "evaluate.every_steps=null"
+        folder, "auto", AUTO, "exchange.exact_steps=3", "train.max_steps=182", "evaluate.every_steps=null"
     )
     started, chosen = facts(folder / "auto" / "h1", ExchangeChosen)
     assert (started.step, started.mode, started.reason) == (0, "exact", "unmeasured")
-    assert (chosen.step, chosen.reason) == (60, "measured")
+    # Later only where its probes differ too much to tell.
+    assert chosen.step in range(60, 181, 20)
+    assert chosen.reason == "measured"
     assert chosen.mode in chosen.modes
     assert all(seconds > 0 for seconds in (*chosen.exchange_s, chosen.compute_s))
     assert chosen.spread_s >= 0
-    assert {event.step for event in facts(folder / "auto" / "h2", ExchangeProbed)} == {20, 40, 60}
+    probed = {event.step for event in facts(folder / "auto" / "h2", ExchangeProbed)}
+    assert probed == {*range(20, chosen.step + 1, 20), 180}
     for host in ("h1", "h2"):
         sent = {event.step: event.sent_bytes for event in facts(folder / "auto" / host, StepFinished)}
-        assert (sent[61] == sent[60]) is (chosen.mode == "exact")
-    assert learnt(folder / "auto", "h1", 62) == learnt(folder / "auto", "h2", 62)
+        assert (sent[chosen.step + 1] == sent[chosen.step]) is (chosen.mode == "exact")
+    assert learnt(folder / "auto", "h1", 182) == learnt(folder / "auto", "h2", 182)
 
 
 def swap_second_moments_after_step_three() -> None:

@@ -11,7 +11,7 @@ NUMBER_BYTES: Mapping[str, float] = {"exact": 4.0, "bf16": 2.0, "packed": 34 / 6
 
 _ENCODE_S = {"exact": 0.0, "bf16": 0.7e-9, "packed": 5.6e-9}
 _DECODE_S = {"exact": 0.0, "bf16": 0.3e-9, "packed": 2.4e-9}
-"""Seconds a number on one core of an AMD EPYC (benchmarks/codec.py)."""
+"""Seconds a number on one core of an AMD EPYC; of `packed` by benchmarks/codec.py, of `bf16` roughly."""
 
 
 def codec_seconds(mode: str, parameters: float, *, hosts: int, shares: int) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tandem.observe.confidence import Kind
+from tandem.observe.mode_of_steps import modes_of
 from tandem.observe.probing import Slowing, slowing_of
 from tandem.observe.reader_pace import OFTEN
 from tandem.observe.series.columns import Series
@@ -133,7 +134,7 @@ def _measure(series: Series) -> Exposure | None:
     split = split_steps(series)
     if split is None:
         return None
-    slowing = slowing_of(series.probes, split)
+    slowing = slowing_of(series.probes, split, modes=modes_of(series, split.step))
     cost = split.network_s + slowing.most_s
     low, high = _bounds(split, slowing)
     is_far = split.hosts != 1

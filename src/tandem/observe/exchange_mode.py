@@ -1,13 +1,11 @@
 """The mode in which hosts exchanged gradients, and the bytes that it puts on a link."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tandem.observe.mode_of_steps import EXACT, chosen_modes, is_encoded, modes_of
 from tandem.observe.numbers import count, megabytes, percent
 from tandem.observe.probing import costs_of_probes
 from tandem.observe.ring import gradient_bytes, ring_bytes
@@ -16,7 +14,6 @@ from tandem.runlog.event import ExchangeChecked, ExchangeChosen, ResidualsReset,
 
 __all__ = [
     "ModeCost",
-    "chosen_modes",
     "codec_seconds",
     "cost_in_mode",
     "cost_of_exact",
@@ -28,10 +25,6 @@ __all__ = [
     "step_bytes",
 ]
 
-Flags: TypeAlias = NDArray[np.bool_]
-
-_EXACT = "exact"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModeCost:
@@ -42,16 +35,11 @@ class ModeCost:
     """How that is known."""
 
 
-def chosen_modes(series: Series) -> Sequence[ExchangeChosen]:
-    """Which modes were chosen, in order of time."""
-    return [mark.event for mark in series.marks if isinstance(mark.event, ExchangeChosen)]
-
-
 def encoded_mode(series: Series) -> str:
     """The mode of the last step that was logged; empty where its gradients were summed exactly."""
     steps = series.steps.step
     chosen = _last(series)
-    return chosen.mode if chosen is not None and _is_encoded(chosen, steps[-1:]).all() else ""
+    return chosen.mode if chosen is not None and is_encoded(chosen, steps[-1:]).all() else ""
 
 
 def mode_bytes(series: Series, ranks: int) -> float:
@@ -64,11 +52,11 @@ def mode_bytes(series: Series, ranks: int) -> float:
 def cost_of_exact(series: Series) -> ModeCost | None:
     """What an exact exchange cost the run before its gradients were encoded; None where that was not measured."""
     for chosen in reversed(chosen_modes(series)):
-        exposed_s = dict(zip(chosen.modes, chosen.exposed_s, strict=False)).get(_EXACT, math.nan)
+        exposed_s = dict(zip(chosen.modes, chosen.exposed_s, strict=False)).get(EXACT, math.nan)
         if math.isfinite(exposed_s):
             return ModeCost(seconds=exposed_s, origin="the median of the probes by which the mode was chosen")
     steps, cost = costs_of_probes(series.probes)
-    is_exact = ~_encoded(series, steps)
+    is_exact = modes_of(series, steps) == 0
     if not is_exact.any():
         return None
     return ModeCost(seconds=float(np.median(cost[is_exact])), origin=_probes(int(is_exact.sum())))
@@ -80,13 +68,13 @@ def cost_in_mode(series: Series) -> ModeCost | None:
     if chosen is None:
         return None
     steps, cost = costs_of_probes(series.probes)
-    is_probed = _is_encoded(chosen, steps)
+    is_probed = is_encoded(chosen, steps)
     if is_probed.any():
         return ModeCost(seconds=float(np.median(cost[is_probed])), origin=_probes(int(is_probed.sum())))
     waited = series.ranks.phases.get("exchange")
     if waited is None:
         return None
-    least = np.fmin.reduce(waited, axis=0)[_is_encoded(chosen, series.steps.step)]
+    least = np.fmin.reduce(waited, axis=0)[is_encoded(chosen, series.steps.step)]
     if not np.isfinite(least).any():
         return None
     origin = "no probe was made in this mode: the least wait of any rank, a lower bound"
@@ -102,7 +90,7 @@ def step_bytes(series: Series, ranks: int) -> float:
     carried = np.full(len(steps), ring)
     for chosen in chosen_modes(series):
         carried[steps > chosen.step] = ring
-        carried[_is_encoded(chosen, steps)] = _bytes_of(chosen, ring)
+        carried[is_encoded(chosen, steps)] = _bytes_of(chosen, ring)
     return float(carried.mean())
 
 
@@ -122,9 +110,9 @@ def describe_mode(event: ExchangeChosen) -> str:
     """The mode in a sentence, with its bytes against those of an exact exchange."""
     sizes = dict(zip(event.modes, event.link_bytes, strict=False))
     text = f"hosts exchange gradients in mode {event.mode} ({event.reason})"
-    if event.mode != _EXACT and {event.mode, _EXACT} <= sizes.keys():
+    if event.mode != EXACT and {event.mode, EXACT} <= sizes.keys():
         text += (
-            f": {megabytes(sizes[event.mode])} a step on the fullest link, exact {megabytes(sizes[_EXACT])}"
+            f": {megabytes(sizes[event.mode])} a step on the fullest link, exact {megabytes(sizes[EXACT])}"
         )
     return text
 
@@ -166,18 +154,6 @@ def _last(series: Series) -> ExchangeChosen | None:
     return made[-1] if made else None
 
 
-def _is_encoded(chosen: ExchangeChosen, steps: NDArray[np.int64]) -> Flags:
-    """Which steps the choice had encoded, if no later one took its place."""
-    return np.asarray((chosen.mode != _EXACT) & (steps > max(chosen.step, chosen.exact_steps)))
-
-
-def _encoded(series: Series, steps: NDArray[np.int64]) -> Flags:
-    encoded = np.zeros(len(steps), np.bool_)
-    for chosen in chosen_modes(series):
-        encoded = np.where(steps > chosen.step, _is_encoded(chosen, steps), encoded)
-    return encoded
-
-
 def _probes(count: int) -> str:
     steps = "1 step" if count == 1 else f"the median of {count} steps"
     return f"{steps} done with exchange and without"
@@ -185,4 +161,4 @@ def _probes(count: int) -> str:
 
 def _bytes_of(chosen: ExchangeChosen, ring: float) -> float:
     sizes = dict(zip(chosen.modes, chosen.link_bytes, strict=False))
-    return ring if chosen.mode == _EXACT else sizes.get(chosen.mode, ring)
+    return ring if chosen.mode == EXACT else sizes.get(chosen.mode, ring)

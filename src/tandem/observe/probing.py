@@ -84,13 +84,13 @@ def costs_of_probes(probes: Probes) -> tuple[Counts, Numbers]:
     return steps, together - alone
 
 
-def slowing_of(probes: Probes, split: StepSplit) -> Slowing:
-    """Tell the slowing of each step from the probes made with as many ranks on as many hosts."""
+def slowing_of(probes: Probes, split: StepSplit, *, modes: Counts) -> Slowing:
+    """Tell the slowing of each step from the probes made with as many ranks on as many hosts, in the same mode."""
     count = len(split.step)
     most, half, own, own_half = (np.zeros(count) for _ in range(4))
     covered = split.world == 1
     pairs = _pairs(probes, split)
-    conditions = np.stack([split.world, split.hosts], axis=1)
+    conditions = np.stack([split.world, split.hosts, modes], axis=1)
     for condition in np.unique(conditions[pairs.row], axis=0):
         is_alike = (conditions == condition).all(axis=1)
         rows, part = np.flatnonzero(is_alike), pairs.of(is_alike[pairs.row])

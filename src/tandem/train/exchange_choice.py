@@ -1,13 +1,13 @@
 """Which mode of exchanging gradients a run needs, by what was measured in it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from tandem.estimate.exchange import MOST_EXPOSED, exposed_seconds
 from tandem.parallel.exchange import MODES, ExchangeMode
 
-__all__ = ["MARGIN", "Prediction", "Probe", "Trial", "choose_mode", "later_half", "predict"]
+__all__ = ["MARGIN", "Prediction", "Probe", "Trial", "choose_mode", "is_unsure", "later_half", "predict"]
 
 MARGIN = 0.05
 """Share of a step by which the exact exchange must cost more than it may before a less exact one is considered."""
@@ -23,6 +23,8 @@ class Probe:
     """The same with exchange, until its gradients were there."""
     wait_s: Sequence[float]
     """The last part of that: the wait for gradients after backward."""
+    usual_wait_s: float = 0.0
+    """The least wait of any rank in the steps before: a shaped link saves up while a step is done without exchange."""
 
     @property
     def slowest_s(self) -> float:
@@ -41,7 +43,7 @@ class Probe:
             for whole, wait, alone in zip(self.synchronised_s, self.wait_s, self.compute_s, strict=True)
         )
         longer_s = max(self.synchronised_s) - self.slowest_s
-        return max(0.0, min(longer_s, min(self.wait_s) + max(0.0, slowed_s)))
+        return max(self.usual_wait_s, min(longer_s, min(self.wait_s) + max(0.0, slowed_s)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,3 +120,8 @@ def choose_mode(predicted: Prediction, trial: Trial) -> ExchangeMode:
         if predicted.share(chosen) <= MOST_EXPOSED:
             break
     return chosen
+
+
+def is_unsure(predicted: Prediction, trial: Trial) -> bool:
+    """Whether probes that differ less might change the choice, as they do once a burst is spent."""
+    return choose_mode(predicted, trial) != choose_mode(replace(predicted, spread_s=0.0), trial)

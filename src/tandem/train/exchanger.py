@@ -1,7 +1,9 @@
 """The exchange of gradients over a whole run: its mode, how that is chosen, and what a checkpoint keeps of it."""
 
 import math
+from collections import deque
 from collections.abc import Mapping
+from statistics import median
 from time import perf_counter
 from typing import Any, cast
 
@@ -19,16 +21,26 @@ from tandem.parallel.topology import Topology
 from tandem.parallel.world import World
 from tandem.runlog.event import ExchangeChosen
 from tandem.runlog.writer import NullLog, RunLog
-from tandem.train.exchange_choice import Prediction, Probe, Trial, choose_mode, later_half, predict
+from tandem.train.exchange_choice import (
+    Prediction,
+    Probe,
+    Trial,
+    choose_mode,
+    is_unsure,
+    later_half,
+    predict,
+)
 from tandem.train.exchange_guard import ExchangeGuard
-from tandem.train.probe import ProbedStep
+from tandem.train.probe import ProbedStep, Wait
 
 __all__ = ["EXCHANGE", "Exchanger", "build_codec", "exchange_facts"]
 
 EXCHANGE = "exchange"
 """What a checkpoint calls the facts of it."""
-PROBE_STEPS, PROBES = 20, 3
-"""Every so many steps one is probed, until there are as many probes; at the last one a mode is chosen."""
+PROBE_STEPS, PROBES, MOST_PROBES = 20, 3, 9
+"""Every so many steps one is probed. The last three choose the mode, when they agree or nine were made."""
+_WAITS = 5
+"""Of so many steps before a probe the wait is looked at too."""
 _TRIAL_S, _MOST_TRIALS = 1.0, 100
 """How long each mode is tried, and how often at most: the burst that a shaped link lets through has to pass."""
 
@@ -80,6 +92,7 @@ class Exchanger:
         self._left = ""
         self._step = 0
         self._probes: list[Probe] = []
+        self._waits: deque[Wait] = deque(maxlen=_WAITS)
         self._trial: Trial | None = None
 
     def resume(self, facts: Mapping[str, Any]) -> None:
@@ -151,11 +164,11 @@ class Exchanger:
         return self.is_undecided and step % PROBE_STEPS == 0
 
     def try_modes(self, step: int, *, scale: Tensor | None) -> None:
-        """Exchange what is in the buckets in each mode, with nothing beside it, if a mode is to be chosen now.
+        """Exchange what is in the buckets in each mode, with nothing beside it, once the first probes are made.
 
         What the buckets hold is spoilt; no residual changes.
         """
-        if not self.is_undecided or len(self._probes) < PROBES - 1 or self.coded is None:
+        if self._trial is not None or len(self._probes) < PROBES - 1 or self.coded is None:
             return
         exchange_s, codec_s = dict.fromkeys(MODES, math.inf), dict.fromkeys(MODES, 0.0)
         for mode in MODES:
@@ -167,16 +180,26 @@ class Exchanger:
             shares_processor=self._world.device.type == "cpu",
         )
 
-    def note_probe(self, step: int, probed: ProbedStep) -> None:
-        """Take the times of a step with and without exchange; at the step for that, choose a mode for the next ones."""
-        if not self.is_undecided:
+    def note_step(self, step: int, wait: Wait, probed: ProbedStep | None) -> None:
+        """Take the times of a step while no mode is chosen; with enough probes, choose one for the next steps."""
+        if probed is None:
+            self._waits.append(wait)
             return
         _synchronize(self._world.device)
-        times = probed.read(step, exchange_s=probed.wait_s)
+        times = probed.read(step, exchange_s=wait.seconds)
         # In one order on all ranks, so that all choose by the same numbers.
         own: list[JsonValue] = [times.unsynchronised_s, times.synchronised_s, times.exchange_s]
-        compute, synchronised, wait = zip(*cast(list[list[float]], self._world.gather(own)), strict=True)
-        self._probes.append(Probe(compute_s=compute, synchronised_s=synchronised, wait_s=wait))
+        own += [before.seconds for before in self._waits]
+        ranks = cast(list[list[float]], self._world.gather(own))
+        compute, synchronised, waits, *before = zip(*ranks, strict=True)
+        self._probes.append(
+            Probe(
+                compute_s=compute,
+                synchronised_s=synchronised,
+                wait_s=waits,
+                usual_wait_s=median(map(min, before)) if before else 0.0,
+            )
+        )
         if self._trial is not None:
             self._choose(step, self._trial)
 
@@ -210,7 +233,9 @@ class Exchanger:
         return [whole_s, 0.0 if mode == "exact" else self.coded.busy_s]
 
     def _choose(self, step: int, trial: Trial) -> None:
-        predicted = predict(trial, self._probes)
+        predicted = predict(trial, self._probes[-PROBES:])
+        if is_unsure(predicted, trial) and len(self._probes) < MOST_PROBES:
+            return
         self._use(choose_mode(predicted, trial))
         self._reason, self.is_undecided = "measured", False
         self._log.log(self._describe(step, "exact", trial=trial, predicted=predicted))

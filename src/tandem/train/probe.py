@@ -10,10 +10,26 @@ from tandem.parallel.world import World
 from tandem.runlog.event import ExchangeProbed
 from tandem.telemetry.clock import PhaseClock
 
-__all__ = ["ExchangeProbe", "ProbedStep"]
+__all__ = ["ExchangeProbe", "ProbedStep", "Wait"]
 
 EARLY_STEPS = (20, 60, 180)
 """So that short runs know too; before the first of them, ranks warm up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """Moments between which a rank waited for a step's gradients; to be read when the step is over."""
+
+    clock: PhaseClock
+    computed: Any
+    """When backward had returned."""
+    exchanged: Any
+    """When the gradients were there."""
+
+    @property
+    def seconds(self) -> float:
+        """From the one to the other."""
+        return self.clock.seconds(self.computed, self.exchanged)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,15 +40,8 @@ class ProbedStep:
     rehearsed: tuple[Any, Any]
     begun: Any
     """When all ranks began the step itself."""
-    computed: Any = None
-    """When its backward had returned."""
     exchanged: Any = None
     """When its gradients were there."""
-
-    @property
-    def wait_s(self) -> float:
-        """Seconds from the one to the other."""
-        return self.clock.seconds(self.computed, self.exchanged)
 
     def read(self, step: int, *, exchange_s: float) -> ExchangeProbed:
         """The two times, and the wait for gradients in the step as its phases tell it."""

@@ -18,7 +18,7 @@ from tandem.train.exchanger import Exchanger
 from tandem.train.optim import Optimizer
 from tandem.train.passes import Pass
 from tandem.train.precision import Precision
-from tandem.train.probe import ExchangeProbe, ProbedStep
+from tandem.train.probe import ExchangeProbe, ProbedStep, Wait
 from tandem.train.schedule import Schedule
 from tandem.train.seeds import derived_seed
 from tandem.train.split import Splitter
@@ -139,18 +139,19 @@ class TrainingStep:
             self._exchanger.begin(step, scale=self._precision.maybe_scale)
         splits = self._accumulate(update, step)
         self._fill_slots(asked, step=step, splits=len(splits))
-        if probed is not None:
-            probed = replace(probed, computed=self._clock.stamp())
+        computed = self._clock.stamp() if self._is_choosing else None
         with self._clock.phase("exchange"):
             self._buckets.finish()
+        exchanged = self._clock.stamp() if self._is_choosing or probed is not None else None
         if probed is not None:
-            probed = replace(probed, exchanged=self._clock.stamp())
+            probed = replace(probed, exchanged=exchanged)
         learning_rate = self._schedule(step)
         with self._clock.phase("optimizer"):
             numbers = self._apply(step, learning_rate)
         self._clock.finish(step)
-        if probed is not None and self._exchanger is not None:
-            self._exchanger.note_probe(step, probed)
+        if self._exchanger is not None and self._is_choosing:
+            wait = Wait(clock=self._clock, computed=computed, exchanged=exchanged)
+            self._exchanger.note_step(step, wait, probed)
         return StepResult(
             step=step,
             target_tokens=update.target_tokens,
@@ -165,6 +166,11 @@ class TrainingStep:
             sent_bytes=self._buckets.sent_bytes,
             probed=probed,
         )
+
+    @property
+    def _is_choosing(self) -> bool:
+        """Whether the mode of the exchange is still to be chosen."""
+        return self._exchanger is not None and self._exchanger.is_undecided
 
     def _maybe_probe(self, update: UpdateBatches, step: int) -> ProbedStep | None:
         """Rehearse the step without exchange, if one is due; then also try other ways to exchange."""

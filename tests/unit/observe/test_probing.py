@@ -26,10 +26,10 @@ def slowed(*, slowing_s: float | NDArray[np.float64] = SLOWED_S) -> Series:
     return replace(series, ranks=replace(series.ranks, phases={**series.ranks.phases, "backward": backward}))
 
 
-def measured(series: Series, probes: Probes) -> Slowing:
+def measured(series: Series, probes: Probes, *, encoded_from: int = 2001) -> Slowing:
     split = split_steps(series)
     assert split is not None
-    return slowing_of(probes, split)
+    return slowing_of(probes, split, modes=np.asarray(split.step >= encoded_from, np.int64))
 
 
 def test_probes_all_along_the_run_speak_for_all_of_it() -> None:
@@ -45,6 +45,16 @@ def test_probes_of_the_first_part_do_not_speak_for_the_rest() -> None:
 
     assert slowing.is_covered[:500].all()
     assert not slowing.is_covered[1000:].any()
+
+
+def test_probes_of_an_exact_exchange_do_not_speak_for_encoded_steps() -> None:
+    exact = probed(20, 40, 60)
+    slowing = measured(slowed(), exact, encoded_from=61)
+    is_exact = np.arange(2, 2001) <= 60
+    assert (slowing.is_covered == is_exact).all()
+    assert (slowing.most_s[~is_exact] == 0).all()
+    again = measured(slowed(), probed(20, 40, 60, *range(180, 2000, 200)), encoded_from=61)
+    assert again.is_covered.all()
 
 
 def test_slowing_follows_the_run() -> None:

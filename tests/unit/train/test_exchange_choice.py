@@ -14,6 +14,7 @@ from tandem.train.exchange_choice import (
     Probe,
     Trial,
     choose_mode,
+    is_unsure,
     later_half,
     predict,
 )
@@ -129,6 +130,16 @@ def test_a_gain_must_stand_out_from_how_far_probes_differ(spread_s: float, mode:
     assert choose_mode(predicted((0.4, 0.1, 0.095), spread_s=spread_s), trial(1.0)) == mode
 
 
+def test_while_a_burst_is_spent_probes_differ_too_much_to_choose_by() -> None:
+    """As in a lab at 100 Mb/s: the first steps still found 16 MB of burst."""
+    tried = trial(0.177, codec_s=0.007, on_cpu=True)
+    probes = [probe(exposed_s, compute_s=0.045) for exposed_s in (0.013, 0.064, 0.129, 0.131, 0.133)]
+    early, late = predict(tried, probes[:3]), predict(tried, probes[2:])
+    assert (choose_mode(early, tried), is_unsure(early, tried)) == ("exact", True)
+    assert (choose_mode(late, tried), is_unsure(late, tried)) == ("packed", False)
+    assert not is_unsure(predicted((0.01, 0.005, 0.0), spread_s=1.0), tried)
+
+
 def test_a_mode_whose_trial_was_slower_is_never_taken() -> None:
     slower = replace(trial(1.0), exchange_s={"exact": 1.0, "bf16": 1.01, "packed": 1.02})
     assert choose_mode(predicted((0.4, 0.0, 0.0)), slower) == "exact"
@@ -155,3 +166,9 @@ def test_whatever_was_measured_the_choice_keeps_to_its_rules(
         gain_s = found.exposed_s["exact"] - found.exposed_s[better]
         is_open = gain_s > spread_s and trials.exchange_s[better] < trials.exchange_s["exact"]
         assert not is_open or found.share(better) > MOST_EXPOSED
+
+
+def test_what_a_link_saved_up_in_a_probe_is_no_gain() -> None:
+    """Steps before the probe waited for longer than it did, all ranks of them."""
+    assert replace(probe(0.1), usual_wait_s=0.14).exposed_s == 0.14
+    assert replace(probe(0.1), usual_wait_s=0.05).exposed_s == pytest.approx(0.1)

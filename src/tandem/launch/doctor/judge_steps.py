@@ -35,7 +35,8 @@ def judge_steps(examination: Examination, predicted: PredictedSteps | None) -> I
             cure = _cure(predicted, step, ordered=needs.mode)
             yield Line(host=hosts, what=what, value=value, verdict="poor", cure=cure)
     if predicted.larger is not None:
-        yield Line(host=hosts, what="larger update", value=str(predicted.larger))
+        best = min(predicted.modes, key=lambda step: step.step_s)
+        yield Line(host=hosts, what="larger update", value=f"In mode {best.mode}: {predicted.larger}")
     yield Line(host=hosts, what="steps assume", value=_assumed(examination, predicted))
 
 

@@ -5,7 +5,6 @@ import math
 from tandem.observe.exchange import Exposure
 from tandem.observe.exchange_mode import (
     ModeCost,
-    chosen_modes,
     codec_seconds,
     cost_in_mode,
     cost_of_exact,
@@ -13,6 +12,7 @@ from tandem.observe.exchange_mode import (
     mode_bytes,
 )
 from tandem.observe.finding import Evidence, Question
+from tandem.observe.mode_of_steps import chosen_modes
 from tandem.observe.numbers import count, percent
 from tandem.observe.ring import Capacity, Traffic, WhatIf, gradient_bytes, ring_bytes
 from tandem.observe.series.columns import Series

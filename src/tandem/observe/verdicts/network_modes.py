@@ -9,12 +9,12 @@ from tandem.estimate.larger_update import LargerUpdate
 from tandem.observe.exchange import Exposure
 from tandem.observe.exchange_mode import (
     ModeCost,
-    chosen_modes,
     cost_in_mode,
     cost_of_exact,
     encoded_mode,
     mode_bytes,
 )
+from tandem.observe.mode_of_steps import chosen_modes
 from tandem.observe.ring import FP32_BYTES, gradient_bytes, larger_step, ring_bytes
 from tandem.observe.series.columns import Series
 from tandem.observe.verdicts.words import megabytes_of, seconds
@@ -67,10 +67,10 @@ class Modes:
         )
         if self.after is None:
             return f"{text}."
-        text += f", at {seconds(max(0.0, self.after.seconds))} a step"
+        text += f", which cost {seconds(max(0.0, self.after.seconds))} of it"
         if self.before is None:
             return f"{text}; what an exact exchange would cost was not measured."
-        return f"{text}, where an exact exchange cost {seconds(max(0.0, self.before.seconds))}."
+        return f"{text}; an exact exchange cost {seconds(max(0.0, self.before.seconds))}."
 
     def advice(self, exposure: Exposure, *, transfer_s: float) -> str:
         """Another mode, where there is one to try, and a larger update, where no mode helps enough."""
@@ -83,7 +83,7 @@ class Modes:
             step_s = exposure.step_s - exposure.network_s + left_s
             text = (
                 f" exchange.mode=auto tries modes that send less: the smallest, packed, sends {megabytes_of(packed)} a "
-                f"step instead of {megabytes_of(self.sent_bytes)}, which makes a step {seconds(step_s)}, and longer "
+                f"step instead of {megabytes_of(self.sent_bytes)}, which makes a step about {seconds(step_s)}, longer "
                 "where encoding takes the processor. Compare the losses: gradients are rounded then."
             )
         if left_s <= MOST_EXPOSED * (exposure.step_s - exposure.network_s + left_s):
