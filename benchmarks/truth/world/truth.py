@@ -124,8 +124,8 @@ def _is_set_unseen(history: History) -> bool:
 
 def _label_schedule(history: History) -> Label:
     world, rates = history.world, history.curves.learning_rate
-    # The last steps of a run that was killed are not in its log, nor are those whose lines are spoilt.
-    relative = 0.05 if history.attempts[-1].is_killed or world.evidence.torn_lines else 0.01
+    # The last steps of a run that was killed are not in its log.
+    relative = 0.05 if history.attempts[-1].is_killed else 0.01
     numbers = {"highest rate as run": Expected(value=float(rates.max()), relative=relative)}
     if world.training.deviation is None:
         numbers["largest difference from the plan"] = Expected(value=0.0, absolute=0.01)
@@ -156,11 +156,7 @@ def _label_data(history: History) -> Label:
 def _label_files(history: History) -> Label:
     written = [item.step for attempt in history.attempts for item in attempt.checkpoints]
     accepted = MEASURED if written else frozenset({CANNOT_TELL, "measured"})
-    numbers = (
-        {"kept": Expected(value=len(history.kept_steps))}
-        if written and not history.world.evidence.torn_lines
-        else {}
-    )
+    numbers = {"kept": Expected(value=len(history.kept_steps))} if written else {}
     return Label(
         truth=f"{len(written)} written, {len(history.kept_steps)} kept",
         accepted=accepted,

@@ -58,8 +58,9 @@ def settle(spent: Spent, exposure: Exposure | None) -> Account:
     if exposure is None or not exposure.step_s:
         training = Item(name="training", seconds=spent.training_s, definition=_UNKNOWN, is_training=True)
         return Account(items=(training, *outside))
+    split = exposure.split
     # Steps that no rank logged are known by their time alone.
-    known_s = spent.training_s * (1.0 - exposure.split.unknown_s / exposure.split.whole_s)
+    known_s = spent.training_s * (1.0 - split.unknown_s / (split.whole_s - split.unlogged_s))
     training_items = [
         Item(
             name=f"training: {name}",
@@ -69,7 +70,7 @@ def settle(spent: Spent, exposure: Exposure | None) -> Account:
         )
         for name, seconds, meaning in _within(exposure)
     ]
-    if exposure.split.unknown_s > 0:
+    if split.unknown_s > 0:
         training_items.append(
             Item(
                 name="training: steps without phases",

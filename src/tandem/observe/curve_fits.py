@@ -7,7 +7,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from tandem.observe.curve_shapes import Clock, Ways, read_ways, whole_shapes
+from tandem.observe.curve_shapes import Clock, Ways, read_ways, two_clocks, whole_shapes
 from tandem.observe.statistics import Estimate, likeness_factor
 
 __all__ = ["Decay", "Gain", "Turned", "chance_of_decay", "expect_gains", "rise_by_turns"]
@@ -19,6 +19,8 @@ TRIALS = 2_000
 LEAST_NOISE = 1e-9
 TURNS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """Places, as shares of the run, at which a fall may turn into a rise."""
+LATE_TURNS = (3, 4, 6)
+"""And points from the end, at which it may turn after the last of these places."""
 TURN_NUMBERS = 5
 """That a fall and a turn are made of, with which fall and which turn."""
 NO_LAW = 0.2
@@ -93,14 +95,17 @@ class Turned:
         return max(chances, default=1.0)
 
 
-def rise_by_turns(x: Numbers, y: Numbers, *, floor: float) -> Turned:
+def rise_by_turns(x: Numbers, y: Numbers, *, floor: float, by_rates: Clock | None = None) -> Turned:
     """How far the end of a curve lies above its lowest point, by curves that fall and then may rise.
 
     Each fall and each turn counts as much as it is likely, one that never turns as much as all others together.
+    `by_rates` is the sum of the learning rates, the other clock by which the curve may fall; turns come with the steps.
     """
     share, freedom = x / x[-1], max(1, len(x) - TURN_NUMBERS)
-    falls = whole_shapes(share)[::TURNED_EVERY]
-    turns = np.array([turn for turn in TURNS if (share >= turn).sum() > 1 and share[0] <= turn])
+    clocks = two_clocks(Clock(at=x, ends=()), by_rates)
+    shapes = [whole_shapes(clock.shares)[::TURNED_EVERY] for clock, _ in clocks]
+    falls, trust = np.concatenate(shapes), np.repeat([trust for _, trust in clocks], len(shapes[0]))
+    turns = _turns(share)
     ramps = [np.zeros_like(share), *(np.maximum(0.0, share - turn) / (1 - turn) for turn in turns)]
     before = [1.0, *([1 / max(1, len(turns))] * len(turns))]
     known = max(floor, LEAST_NOISE)
@@ -109,7 +114,7 @@ def rise_by_turns(x: Numbers, y: Numbers, *, floor: float) -> Turned:
         for ramp in ramps
         for fall in falls
     ]
-    weights = np.repeat(before, len(falls))
+    weights = np.outer(before, trust).ravel()
     errors = np.array([float(fit.left @ fit.left) + known**2 for fit in fits]) / (freedom + 1)
     likeness = likeness_factor(fits[int(errors.argmin())].left)
     chances = weights * (errors / errors.min()) ** (-(freedom + 1) / 2 / likeness**2)
@@ -128,6 +133,13 @@ def rise_by_turns(x: Numbers, y: Numbers, *, floor: float) -> Turned:
         rises=rises[best],
         doubts=widths[best] * likeness,
     )
+
+
+def _turns(share: Numbers) -> Numbers:
+    """Where a curve may turn, so that points after it can show it: however late that is, and however many there are."""
+    late = sorted({float(share[-back]) for back in LATE_TURNS if back < len(share)})
+    places = (*TURNS, *(place for place in late if place > TURNS[-1]))
+    return np.array([turn for turn in places if (share >= turn).sum() > 1 and share[0] <= turn])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

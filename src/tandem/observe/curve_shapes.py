@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Clock", "Ways", "read_ways", "whole_shapes"]
+__all__ = ["Clock", "Ways", "read_ways", "two_clocks", "whole_shapes"]
 
 Numbers = NDArray[np.float64]
 
@@ -66,13 +66,16 @@ class Ways:
     """How likely each is before anything is seen."""
 
 
+def two_clocks(by_steps: Clock, by_rates: Clock | None) -> list[tuple[Clock, float]]:
+    """The clocks by which a curve may fall, and how likely each is; one where both show the same."""
+    if by_rates is None or by_rates.is_like(by_steps):
+        return [(by_steps, 1.0)]
+    return [(by_steps, 1 - BY_RATES), (by_rates, BY_RATES)]
+
+
 def read_ways(by_steps: Clock, by_rates: Clock | None) -> Ways:
     """All ways by one clock or by two; a turn comes with the steps."""
-    is_one = by_rates is None or by_rates.is_like(by_steps)
-    clocks = (
-        [(by_steps, 1.0)] if is_one or by_rates is None else [(by_steps, 1 - BY_RATES), (by_rates, BY_RATES)]
-    )
-    parts = [_ways(clock, by_steps, trust) for clock, trust in clocks]
+    parts = [_ways(clock, by_steps, trust) for clock, trust in two_clocks(by_steps, by_rates)]
     return Ways(
         fall=np.concatenate([part.fall for part in parts]),
         turn=np.concatenate([part.turn for part in parts]),

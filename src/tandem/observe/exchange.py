@@ -157,7 +157,7 @@ def _measure(series: Series) -> Exposure | None:
         wait_s=float(split.network_s[counted].sum()) / count,
         network_s=float(cost[counted].sum()) / count,
         low_s=mean_step_s * float(low[counted].sum()) / whole,
-        high_s=mean_step_s * (float(high[counted].sum()) + split.unknown_s) / whole,
+        high_s=mean_step_s * (float(high[counted].sum()) + split.unheard_s) / whole,
         slowed_doubt_s=min(own, float(slowing.own_half_s.mean())),
         inner_s=float(cost[~counted].sum()) / count,
         straggler_s=straggler + own - slowed,
@@ -184,7 +184,7 @@ def _bounds(split: StepSplit, slowing: Slowing) -> tuple[Numbers, Numbers]:
 
 def _coverage(split: StepSplit, slowing: Slowing, counted: Flags) -> float:
     is_known = split.is_heard & (slowing.is_covered if slowing.probes else True)
-    lacking = float(split.step_s[counted & ~is_known].sum()) + split.unknown_s
+    lacking = float(split.step_s[counted & ~is_known].sum()) + split.unheard_s
     return 1.0 - lacking / split.whole_s
 
 

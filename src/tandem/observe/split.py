@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tandem.observe.reader_pace import ReaderPace, reader_pace
 from tandem.observe.series.columns import RankSteps, Series
-from tandem.observe.steady import steady_steps
+from tandem.observe.steady import steady_steps, unlogged_steps
 from tandem.observe.stretches import Stretches, stretches_of
 
 __all__ = ["StepSplit", "split_steps", "usual"]
@@ -58,6 +58,8 @@ class StepSplit:
     """Whether all of them logged it; if not, waiting for a rank looks like waiting for the network."""
     unknown_s: float
     """Time of steps whose phases no rank logged."""
+    unlogged_s: float
+    """Time of steps that left no line with the leader, by the pace of the others."""
     rank_share: float
     """Of the time of all ranks in all steps, the part that they logged."""
 
@@ -69,7 +71,12 @@ class StepSplit:
     @property
     def whole_s(self) -> float:
         """Time of all steps, logged or not."""
-        return float(self.step_s.sum()) + self.unknown_s
+        return float(self.step_s.sum()) + self.unheard_s
+
+    @property
+    def unheard_s(self) -> float:
+        """Time of steps of which no phase is known."""
+        return self.unknown_s + self.unlogged_s
 
     @property
     def heard(self) -> float:
@@ -96,11 +103,22 @@ def split_steps(series: Series) -> StepSplit | None:
     if chosen.sum() < FEWEST_STEPS:
         return None
     unknown_s = float(steps.duration_s[is_steady & ~is_logged].sum())
-    return _split(ranks, steps.step, stretches, known, chosen=chosen, unknown_s=unknown_s)
+    # A stretch of a series has no more than what lies in it.
+    pace = float(steps.duration_s[is_steady].mean())
+    lost = _Lost(unknown_s=unknown_s, unlogged_s=pace * unlogged_steps(series, is_between=True))
+    return _split(ranks, steps.step, stretches, known, chosen=chosen, lost=lost)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lost:
+    """Time of steps of which no phase is known, as StepSplit has it."""
+
+    unknown_s: float
+    unlogged_s: float
 
 
 def _split(
-    ranks: RankSteps, steps: Counts, stretches: Stretches, known: Flags, *, chosen: Flags, unknown_s: float
+    ranks: RankSteps, steps: Counts, stretches: Stretches, known: Flags, *, chosen: Flags, lost: _Lost
 ) -> StepSplit:
     rows, world = known[:, chosen], stretches.ranks[chosen]
     count = rows.sum(axis=0)
@@ -137,8 +155,12 @@ def _split(
         world=world,
         hosts=stretches.hosts[chosen],
         is_heard=count >= world,
-        unknown_s=unknown_s,
-        rank_share=float((step_s * count).sum() / ((step_s * world).sum() + unknown_s * float(world.mean()))),
+        unknown_s=lost.unknown_s,
+        unlogged_s=lost.unlogged_s,
+        rank_share=float(
+            (step_s * count).sum()
+            / ((step_s * world).sum() + (lost.unknown_s + lost.unlogged_s) * float(world.mean()))
+        ),
     )
 
 

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tandem.observe.series.columns import Series
-from tandem.runlog.event import RunStarted
+from tandem.runlog.event import EventsDropped, RunStarted
 
-__all__ = ["steady_steps", "steps_behind"]
+__all__ = ["lost_lines", "steady_steps", "steps_behind", "unlogged_steps"]
 
 MOST_FIRST = 10
 """Steps after a start that may count as first ones."""
@@ -40,6 +40,34 @@ def steps_behind(series: Series) -> NDArray[np.int64]:
         return np.ones(len(steps), np.int64)
     before = series.starts[0][1].step if series.starts else 0
     return np.maximum(0, np.diff(steps, prepend=min(before, int(steps[0]))))
+
+
+def unlogged_steps(series: Series, *, is_between: bool = False) -> int:
+    """How many steps were made and left no line, or how many of them lie between some that did.
+
+    Another tool may mean to log a few of its steps only; there it is none.
+    """
+    steps = series.steps.step
+    if series.imported is not None or not len(steps):
+        return 0
+    first, last = int(steps[0]), int(steps[-1])
+    between = last - first + 1 - len(steps)
+    if is_between:
+        return between
+    begun = min((start.step for _, start in series.starts), default=first - 1)
+    ended = series.finished.step if series.finished is not None else last
+    return between + max(0, first - 1 - begun) + max(0, ended - last)
+
+
+def lost_lines(series: Series) -> int:
+    """Lines of the file that speaks for the run that could not be read, or were never kept."""
+    leader = min(series.process_ranks, default=0)
+    dropped = (
+        mark.event.count
+        for mark in series.marks
+        if mark.rank == leader and isinstance(mark.event, EventsDropped)
+    )
+    return series.led_damaged + sum(dropped)
 
 
 def _first_places(series: Series) -> list[int]:

@@ -8,7 +8,26 @@ from tests.unit.observe.verdicts.series_story import (
 )
 
 from tandem.observe.series.columns import Marked
-from tandem.observe.steady import steady_steps, steps_behind
+from tandem.observe.steady import lost_lines, steady_steps, steps_behind, unlogged_steps
+from tandem.runlog.event import EventsDropped
+
+
+def test_steps_without_a_line_are_counted_wherever_they_are() -> None:
+    steps = build_steps(10, first=3, every=2)
+    started = ((5.0, build_start()),)
+    assert unlogged_steps(build_series(steps=steps, starts=started, finished=None)) == 2 + 9
+    assert unlogged_steps(build_series(steps=steps, starts=started), is_between=True) == 9
+    assert unlogged_steps(build_series(steps=build_steps(50), starts=started, finished=None)) == 0
+    # Another tool logs some of its steps only.
+    assert unlogged_steps(build_series(steps=steps, imported=build_imported({}), starts=())) == 0
+
+
+def test_only_lines_of_the_file_that_speaks_for_the_run_are_lost_of_it() -> None:
+    dropped = [
+        Marked(time_s=1.0, rank=rank, host=None, event=EventsDropped(count=count, since_ns=1))
+        for rank, count in ((0, 3), (1, 40))
+    ]
+    assert lost_lines(build_series(marks=tuple(dropped), damaged=7, led_damaged=2)) == 5
 
 
 def test_first_steps_are_left_out_while_they_are_slow() -> None:

@@ -84,6 +84,7 @@ def _checkpoint(each: Checkpoint, series: Series) -> dict[str, object]:
         "bytes": each.bytes or None,
         "files": each.files or None,
         "is_removed": each.is_removed or None,
+        "is_rejected": each.is_rejected or None,
     }
 
 

@@ -184,8 +184,8 @@ def _seconds(value: float) -> str:
 
 
 def _kept(each: Checkpoint, series: Series) -> str:
-    if each.is_removed:
-        return "no"
+    if each.is_removed or each.is_rejected:
+        return "no" if each.is_removed else "spoilt"
     # What another tool deleted later, its files do not tell.
     return "yes" if series.imported is None else UNKNOWN
 

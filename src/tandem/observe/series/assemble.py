@@ -93,6 +93,7 @@ class Assembly:
             card=self._beside.card(logged[-1] if logged else None),
             recipe=self._beside.recipe(),
             damaged=sum(part.damaged for part in parts),
+            led_damaged=first.part.damaged,
             dropped=life.dropped,
             set_s=clocks.set_s,
             ahead_s=sum(jump.size_ns for jump in first.jumps) / 1e9,

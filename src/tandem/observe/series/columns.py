@@ -132,6 +132,8 @@ class Checkpoint:
     write_s: float
     files: Mapping[str, int]
     is_removed: bool
+    is_rejected: bool
+    """Whether it was found torn or spoilt later: it is no longer taken for a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,6 +222,8 @@ class Series:
     """Lines of the logs that could not be read."""
     dropped: int
     """Events that the writers could not keep."""
+    led_damaged: int = 0
+    """Lines that could not be read in the file that speaks for the run."""
     process_ranks: tuple[int, ...] = ()
     """The rank of each of `processes`; empty: they are those from 0 on."""
     set_s: float = 0.0

@@ -10,6 +10,7 @@ import numpy as np
 from tandem.observe.series.columns import Checkpoint, Evaluation, Marked, Probes
 from tandem.observe.series.rounds import Rounds
 from tandem.runlog.event import (
+    CheckpointRejected,
     CheckpointRemoved,
     CheckpointWritten,
     EvaluationFinished,
@@ -95,9 +96,12 @@ def fold_checkpoints(records: Iterable[Marked]) -> tuple[Checkpoint, ...]:
                     "write_s": event.write_s,
                     "files": event.files,
                     "is_removed": False,
+                    "is_rejected": False,
                 }
             case CheckpointRemoved(folder=folder) if folder in found:
                 found[folder]["is_removed"] = True
+            case CheckpointRejected(folder=folder) if folder in found:
+                found[folder]["is_rejected"] = True
     return tuple(Checkpoint(**held) for held in found.values())
 
 

@@ -7,6 +7,7 @@ from tandem.observe.facts import fact_number
 from tandem.observe.finding import Evidence, Finding, Question
 from tandem.observe.numbers import count
 from tandem.observe.series.columns import Checkpoint, Series
+from tandem.observe.steady import lost_lines, unlogged_steps
 from tandem.runlog.event import CheckpointFailed, CheckpointRejected
 
 __all__ = ["QUESTION", "judge"]
@@ -37,6 +38,7 @@ TENSORFLOW = {
 }
 
 LISTING = "a listing of the run's folder"
+LINES = "lines of the log that are lost, and may have been those of checkpoints"
 MADE = "A checkpoint of this tool is three files: data (all variables), index (where each lies), meta (the graph)."
 
 
@@ -54,10 +56,13 @@ def judge(series: Series) -> Finding:
         text += f" {failed[-1].value}."
     return QUESTION.answer(
         "measured",
-        Grounds(kind=Kind.MEASURED if last.files else Kind.ASSUMED),
+        Grounds(
+            kind=Kind.MEASURED if last.files else Kind.ASSUMED,
+            lacks=_lost(series),
+        ),
         text,
         evidence=(*_files(last, _holds(series)), *_counts(series), *failed),
-        missing=() if last.files else ("the names of its files",),
+        missing=(*(() if last.files else ("the names of its files",)), *_lost(series)),
         figure="checkpoint_parts" if last.files else "",
     )
 
@@ -109,14 +114,28 @@ def _history(series: Series) -> str:
         )
     else:
         text = f"{_plural(written, 'was', 'were')} written, the first after step {count(first.step)}, {where}"
-    removed = written - len(kept)
-    return f"{text}; {_plural(len(kept), 'is', 'are')} kept" + (
-        f" and {count(removed)} removed." if removed else "."
-    )
+    gone = ((_removed(series), "removed"), (_set_aside(series), "set aside as spoilt"))
+    parts = (f"{_plural(len(kept), 'is', 'are')} kept", *(f"{count(n)} {how}" for n, how in gone if n))
+    known = ", by the lines that are left of the log" if _lost(series) else ""
+    return f"{text}; {', '.join(parts[:-1])}{' and ' if parts[1:] else ''}{parts[-1]}{known}."
+
+
+def _lost(series: Series) -> tuple[str, ...]:
+    """What of the log is lost and may have been of checkpoints: a step that is missing explains one lost line."""
+    return (LINES,) if lost_lines(series) > unlogged_steps(series) else ()
 
 
 def _kept(series: Series) -> tuple[Checkpoint, ...]:
-    return tuple(each for each in series.checkpoints if not each.is_removed)
+    """Those that a run can go on from, as far as the log knows."""
+    return tuple(each for each in series.checkpoints if not each.is_removed and not each.is_rejected)
+
+
+def _removed(series: Series) -> int:
+    return sum(each.is_removed for each in series.checkpoints)
+
+
+def _set_aside(series: Series) -> int:
+    return sum(each.is_rejected and not each.is_removed for each in series.checkpoints)
 
 
 def _counts(series: Series) -> tuple[Evidence, ...]:
@@ -128,10 +147,14 @@ def _counts(series: Series) -> tuple[Evidence, ...]:
             value=len(series.checkpoints),
             definition="checkpoints that were whole on the disk",
         ),
-        Evidence(name="kept", value=len(kept), definition="not removed by the run itself"),
+        Evidence(
+            name="kept, by the lines that are left" if _lost(series) else "kept",
+            value=len(kept),
+            definition="neither removed by the run itself nor found spoilt",
+        ),
         Evidence(
             name="removed",
-            value=len(series.checkpoints) - len(kept),
+            value=_removed(series),
             definition="deleted by the run to make room for newer or better ones",
         ),
         Evidence(
@@ -190,7 +213,11 @@ def _none(series: Series) -> Finding:
     going = "so far" if not series.is_closed else "in this run"
     text = f"No checkpoint was written {going}. One would be a folder with {', '.join(HOLDS)} and the subword model."
     return QUESTION.answer(
-        "measured", Grounds(), text, advice="Until one is written, a crash loses all work."
+        "measured",
+        Grounds(lacks=_lost(series)),
+        text,
+        missing=_lost(series),
+        advice="Until one is written, a crash loses all work.",
     )
 
 

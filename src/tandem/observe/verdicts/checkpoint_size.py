@@ -61,7 +61,7 @@ def _measured(last: Checkpoint, *, series: Series, parameters: int, expected: in
         if is_comparable
         else ""
     )
-    kept = [each for each in series.checkpoints if not each.is_removed]
+    kept = [each for each in series.checkpoints if not each.is_removed and not each.is_rejected]
     evidence = [
         Evidence(
             name="checkpoint",

@@ -161,22 +161,23 @@ def judge(series: Series) -> Finding:
 
 
 def _look(series: Series, valid: Curve) -> _Seen:
-    rise = rise_of(valid)
+    rise, outlook = rise_of(valid), read_outlook(series)
     return _Seen(
         valid=valid,
         rise=rise,
-        turned=_turns(valid, rise),
+        turned=_turns(valid, rise, outlook),
         gap=gap_curve(series),
         bleu=_change_since(bleu_curve(series), valid.step[rise.lowest]),
         training=training_change(series, valid.step[rise.lowest]),
-        outlook=read_outlook(series),
+        outlook=outlook,
     )
 
 
-def _turns(valid: Curve, rise: Rise) -> Turned:
+def _turns(valid: Curve, rise: Rise, outlook: Outlook) -> Turned:
     """By all evaluations since the first, steep ones."""
     begin = min(len(valid) - len(recent_part(valid)), max(0, rise.lowest - 3))
-    return rise_by_turns(valid.step[begin:], valid.value[begin:], floor=least_noise(valid))
+    step, value = valid.step[begin:], valid.value[begin:]
+    return rise_by_turns(step, value, floor=least_noise(valid), by_rates=outlook.clock(step, ()))
 
 
 def _change_since(curve: Curve, step: float) -> Estimate | None:

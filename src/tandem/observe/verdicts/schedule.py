@@ -9,6 +9,7 @@ from tandem.observe.numbers import count, percent
 from tandem.observe.outlook import Rates, read_rates
 from tandem.observe.rates import Plan, planned_rates, read_plan
 from tandem.observe.series.columns import Series
+from tandem.observe.steady import unlogged_steps
 
 __all__ = ["QUESTION", "judge"]
 
@@ -24,6 +25,7 @@ QUESTION = Question(
     figure="learning_rate",
 )
 FORMULA, RATES = "the formula of the learning rate", "the learning rate as run"
+HIGHEST = "the learning rate of the steps where it was highest"
 SAME = 0.01
 """Largest relative difference at which rates count as planned."""
 OFFSET_STEPS = 2.0
@@ -47,7 +49,7 @@ def judge(series: Series) -> Finding:
         )
     if plan is None:
         return _of_run_alone(series, run)
-    apart = _differences(series, plan, run)
+    apart, unseen = _differences(series, plan, run), _is_top_unseen(series, plan, run)
     differs = float(apart.max()) if apart is not None else None
     text = f"{plan.kind}: {plan.formula}; highest {_peak(plan):.3g} at step {count(plan.peak_step)}"
     if differs is None:
@@ -58,26 +60,53 @@ def judge(series: Series) -> Finding:
         text += f"; the rates as run differ from it by up to {percent(differs)}"
     return QUESTION.answer(
         "measured",
-        _grounds(series, apart),
+        _grounds(series, apart, is_top_unseen=unseen),
         f"{text}.{_still_to_come(series, plan)} {_why(plan)}",
-        evidence=_evidence(plan, run, differs),
-        missing=() if differs is not None else (RATES,),
+        evidence=_evidence(plan, run, differs, is_top_unseen=unseen),
+        missing=(RATES,) if differs is None else (HIGHEST,) if unseen else (),
         advice="Look whether the recipe was changed between starts."
         if differs is not None and differs > SAME
         else "",
     )
 
 
-def _grounds(series: Series, apart: Numbers | None) -> Grounds:
+def _grounds(series: Series, apart: Numbers | None, *, is_top_unseen: bool) -> Grounds:
     """A formula is what was ordered; it speaks for the run as far as the rates as run lie on it."""
     if apart is None:
         return Grounds(kind=Kind.NOMINAL)
-    is_left = apart.max() > SAME
-    logged = min(1.0, len(apart) / max(1, len(series.steps)))
+    lacks = ((apart.max() > SAME, "why the rates left the formula"), (is_top_unseen, HIGHEST))
     return Grounds(
-        coverage=logged * float(np.mean(apart <= SAME)),
-        lacks=("why the rates left the formula",) if is_left else (),
+        coverage=_logged(series, len(apart)) * float(np.mean(apart <= SAME)),
+        lacks=tuple(name for is_lacking, name in lacks if is_lacking),
     )
+
+
+def _logged(series: Series, rates: int) -> float:
+    """The share of the steps that logged their rate, of all that were made: some may have left no line."""
+    return min(1.0, rates / max(1, len(series.steps) + unlogged_steps(series)))
+
+
+def _is_top_unseen(series: Series, plan: Plan, run: Rates) -> bool:
+    """Whether a step that logged no rate had a higher one than all that did, by the plan as the others followed it."""
+    if not len(run):
+        return False
+    begun = min((start.step for _, start in series.starts), default=0)
+    ended = series.finished.step if series.finished is not None else 0
+    edges = np.concatenate([[min(begun, run.step[0] - 1)], run.step, [max(ended, run.step[-1]) + 1]])
+    holed = np.flatnonzero(np.diff(edges) > 1)
+    places = np.unique([*(edges[holed] + 1), *(edges[holed + 1] - 1), *_top_between(plan, edges)])
+    planned, unseen = planned_rates(series, run.step), planned_rates(series, places)
+    if planned is None or unseen is None or not len(places):
+        return False
+    large = planned > SMALL * planned.max()
+    as_run = np.interp(places, run.step[large], run.rate[large] / planned[large]) if large.any() else 1.0
+    return bool((unseen * as_run).max() > float(run.rate.max()) * (1 + SAME))
+
+
+def _top_between(plan: Plan, edges: Numbers) -> list[float]:
+    """The step of the peak, where it was made and logged no rate."""
+    is_made = edges[0] < plan.peak_step < edges[-1]
+    return [float(plan.peak_step)] if is_made and plan.peak_step not in edges else []
 
 
 def _still_to_come(series: Series, plan: Plan) -> str:
@@ -117,7 +146,7 @@ def _of_run_alone(series: Series, run: Rates) -> Finding:
     place = int(run.rate.argmax())
     top = f"{run.rate[place]:.3g} at step {count(int(run.step[place]))}"
     plan = _fitted(run)
-    grounds = Grounds(coverage=min(1.0, len(run) / max(1, len(series.steps))), lacks=(FORMULA,))
+    grounds = Grounds(coverage=_logged(series, len(run)), lacks=(FORMULA,))
     if plan is None:
         text = f"No formula is in the log, and the rates fit none that is known; the highest is {top}."
         return QUESTION.answer("measured", grounds, text, missing=(FORMULA,), evidence=_peak_run(run))
@@ -153,15 +182,16 @@ def _zero_of(run: Rates, place: int) -> int:
     return int(run.step[-1] - run.rate[-1] / slope) if slope < 0 else int(run.step[-1])
 
 
-def _peak_run(run: Rates) -> tuple[Evidence, ...]:
+def _peak_run(run: Rates, *, is_top_unseen: bool = False) -> tuple[Evidence, ...]:
     if len(run.rate) == 0:
         return ()
     place = int(run.rate.argmax())
+    higher = " Steps whose rate is not in the log had a higher one, by the plan." if is_top_unseen else ""
     return (
         Evidence(
-            name="highest rate as run",
+            name="highest rate that was logged" if is_top_unseen else "highest rate as run",
             value=float(run.rate[place]),
-            definition=f"Of the steps that logged one; it was at step {count(int(run.step[place]))}.",
+            definition=f"Of the steps that logged one; it was at step {count(int(run.step[place]))}.{higher}",
             figure="learning_rate",
         ),
         Evidence(
@@ -173,7 +203,7 @@ def _peak_run(run: Rates) -> tuple[Evidence, ...]:
     )
 
 
-def _evidence(plan: Plan, run: Rates, differs: float | None) -> tuple[Evidence, ...]:
+def _evidence(plan: Plan, run: Rates, differs: float | None, *, is_top_unseen: bool) -> tuple[Evidence, ...]:
     found = [
         Evidence(
             name="formula",
@@ -187,7 +217,7 @@ def _evidence(plan: Plan, run: Rates, differs: float | None) -> tuple[Evidence, 
             definition=f"By the formula, at step {count(plan.peak_step)}.",
             figure="learning_rate",
         ),
-        *_peak_run(run),
+        *_peak_run(run, is_top_unseen=is_top_unseen),
     ]
     if differs is not None:
         found.append(

@@ -16,6 +16,9 @@ from benchmarks.truth.world.truth import label_run
 from benchmarks.truth.world.world import World
 from benchmarks.truth.world.write import write
 
+from tandem.observe.series.fold import read_series
+from tandem.observe.verdicts.checkpoint_files import judge as judge_files
+from tandem.runlog.layout import RunLayout
 from tandem.runlog.reader import ReadReport, read_records
 
 SEEDS = range(24)
@@ -121,3 +124,19 @@ def test_intervals_hold_the_share() -> None:
     assert low < 0.95 < high
     assert wilson(0, 0) == (0.0, 1.0)
     assert wilson(20, 20)[1] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("seed", [60353, 60546, 60949])
+def test_a_torn_line_of_a_checkpoint_never_leaves_a_wrong_count_sure(seed: int, tmp_path: Path) -> None:
+    history = write(draw(seed), tmp_path)
+    path = RunLayout(tmp_path).rank_log(0)
+    lines = path.read_bytes().splitlines(keepends=True)
+    told = [at for at, line in enumerate(lines) if b'"event":"Checkpoint' in line]
+    for at in told[:: max(1, len(told) // 12)]:
+        torn = lines[at][: len(lines[at]) // 2] + b"\n"
+        path.write_bytes(b"".join([*lines[:at], torn, *lines[at + 1 :]]))
+
+        found = judge_files(read_series(tmp_path))
+
+        counts = [each.value for each in found.evidence if each.name == "kept"]
+        assert found.confidence != "high" or counts == [len(history.kept_steps)]

@@ -70,7 +70,7 @@ def test_what_another_tool_did_not_say_is_null() -> None:
     unknown = {"begun_ns", "seconds", "target_tokens", "ranks", "parameters", "device", "precision"}
     assert {name for name, value in document["run"].items() if value is None} == unknown
     wrote = document["checkpoints"][0]
-    unknown = {"time_s", "bytes", "blocked_s", "write_s", "files", "is_removed"}
+    unknown = {"time_s", "bytes", "blocked_s", "write_s", "files", "is_removed", "is_rejected"}
     assert {name for name, value in wrote.items() if value is None} == unknown
     assert document["evaluations"][0]["valid_tokens"] is None
     assert document["evaluations"][0]["time_s"] is None

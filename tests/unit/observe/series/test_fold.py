@@ -21,6 +21,7 @@ from tandem.observe.series.columns import PHASES, Series
 from tandem.observe.series.fold import read_series
 from tandem.runlog.event import (
     BatchSplit,
+    CheckpointRejected,
     CheckpointRemoved,
     CheckpointWritten,
     DeviceMeasured,
@@ -221,13 +222,19 @@ def test_checkpoints_translations_splits_and_losses_of_the_writer(tmp_path: Path
     split = BatchSplit(step=1, target_tokens=9, pieces=2)
     write_rank(tmp_path, *((0.5, split) for _ in range(300)))
     write_rank(tmp_path, (1.0, written(1, 5)), (2.0, written(2, 5)), (3.0, written(1, 6)))
+    write_rank(tmp_path, (3.2, written(3, 7)), (3.4, written(4, 7)))
+    for step in (3, 4):
+        write_rank(tmp_path, (3.6, CheckpointRejected(folder=f"c-{step}", reason="torn")))
+    write_rank(tmp_path, (3.8, written(4, 8)))
     write_rank(tmp_path, (4.0, CheckpointRemoved(step=2, folder="c-2")), (4.0, translated(1)))
     write_rank(tmp_path, (5.0, translated(2)), (6.0, EventsDropped(count=3, since_ns=1)))
     write_rank(tmp_path, (7.0, written(1, 99)), rank=1)
     series = read_series(tmp_path)
-    assert [(each.folder, each.bytes, each.is_removed) for each in series.checkpoints] == [
-        ("c-2", 5, True),
-        ("c-1", 6, False),
+    assert [(each.folder, each.bytes, each.is_removed, each.is_rejected) for each in series.checkpoints] == [
+        ("c-2", 5, True, False),
+        ("c-1", 6, False, False),
+        ("c-3", 7, False, True),
+        ("c-4", 8, False, False),
     ]
     assert series.translations == (translated(2),)
     assert series.dropped == 3

@@ -321,6 +321,7 @@ def build_checkpoint(step: int = 1000, **fields: Any) -> Checkpoint:
         "write_s": 2.5,
         "files": files,
         "is_removed": False,
+        "is_rejected": False,
     }
     return Checkpoint(**{**whole, **fields})
 

@@ -45,6 +45,33 @@ def test_written_kept_and_removed_are_counted() -> None:
     assert "2 are kept and 3 removed" in found.answer
 
 
+def test_a_checkpoint_that_was_found_spoilt_is_not_kept() -> None:
+    checkpoints = (build_checkpoint(200, is_removed=True), build_checkpoint(300, is_rejected=True))
+
+    found = judge(build_series(checkpoints=(*checkpoints, build_checkpoint(400))))
+
+    assert "1 is kept, 1 removed and 1 set aside as spoilt." in found.answer
+    counts = {each.name: each.value for each in found.evidence}
+    assert (counts["written"], counts["kept"], counts["removed"]) == (3, 1, 1)
+    assert counts["folders kept"] == "checkpoints/step-00000400"
+
+
+def test_lines_that_are_lost_may_have_been_those_of_checkpoints() -> None:
+    checkpoints = (build_checkpoint(200), build_checkpoint(400))
+    whole, torn = (
+        judge(build_series(checkpoints=checkpoints, led_damaged=lines, damaged=lines)) for lines in (0, 1)
+    )
+    elsewhere = judge(build_series(checkpoints=checkpoints, damaged=3))
+    steps = build_steps(10, every=2)
+    of_steps = judge(build_series(steps=steps, checkpoints=checkpoints, led_damaged=9, damaged=9))
+
+    assert [each.confidence for each in (whole, elsewhere, of_steps)] == ["high"] * 3
+    assert torn.confidence == "medium"
+    assert "2 are kept, by the lines that are left of the log." in torn.answer
+    assert "kept" not in {each.name for each in torn.evidence}
+    assert judge(build_series(led_damaged=1)).confidence == "medium"
+
+
 def test_failures_are_said() -> None:
     failed = _mark(CheckpointFailed(step=600, reason="No space left on device"))
     spoilt = _mark(CheckpointRejected(folder="checkpoints/step-00000400", reason="too short"))

@@ -1,4 +1,4 @@
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.unit.observe.verdicts.exchange_story import carried, exchanged, imported, link, starved
 
-from tandem.observe.series.columns import Series
+from tandem.observe.series.columns import Series, Steps
 from tandem.observe.verdicts.gpus import judge as judge_gpus
 from tandem.observe.verdicts.network import judge
 
@@ -154,6 +154,26 @@ def test_stalls_of_any_length_count_by_their_time_and_no_answer_jumps_from_sure_
     assert before["network"] in ({"yes", "unsure"} if rank is None else {"no", "unsure"})
 
 
+def without_steps(series: Series, first: int, last: int) -> Series:
+    """The same where these steps left no line with any rank."""
+    kept = (series.steps.step < first) | (series.steps.step > last)
+    columns = {each.name: getattr(series.steps, each.name)[kept] for each in fields(Steps)}
+    ranks = replace(
+        series.ranks,
+        duration_s=series.ranks.duration_s[:, kept],
+        sent_bytes=series.ranks.sent_bytes[:, kept],
+        phases={name: spent[:, kept] for name, spent in series.ranks.phases.items()},
+    )
+    return replace(series, steps=Steps(**columns), ranks=ranks)
+
+
+def test_steps_that_left_no_line_may_have_cost_anything() -> None:
+    whole = exchanged(network_s=0.02, steps=800, probed=range(20, 800, 60))
+    few, many = (judge(without_steps(whole, 100, last)) for last in (120, 400))
+    assert (judge(whole).confidence, few.confidence) == ("high", "high")
+    assert many.confidence in {"low", "none"}
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     network_s=st.sampled_from([0.02, 0.15, 0.3, 0.6]),
@@ -172,10 +192,11 @@ def test_less_evidence_never_makes_an_answer_surer(
     for column in phases.values():
         column[rank, gone_from:] = np.nan
     torn = replace(whole, ranks=replace(whole.ranks, phases=phases))
+    holed = without_steps(whole, gone_from, gone_from + 40 * probes)
 
     for judged in (judge, judge_gpus):
         sure = judged(whole)
-        for less in (judged(fewer), judged(torn)):
+        for less in (judged(fewer), judged(torn), judged(holed)):
             if less.verdict != sure.verdict:
                 assert less.confidence in {"none", "low"}
             assert ORDER.index(less.confidence) <= ORDER.index(sure.confidence) or less.confidence == "low"

@@ -1,7 +1,10 @@
+import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.unit.observe.verdicts.curve_story import Story
 from tests.unit.observe.verdicts.series_story import build_evaluations, build_series, build_steps
 
 from tandem.observe.verdicts.overfitting import judge
@@ -12,8 +15,10 @@ FALLING = 1.5 + 0.5 * SHARE**-0.5
 RISING = FALLING + 2.0 * np.maximum(0, SHARE - 0.4)
 
 
-def noise(sigma: float, seed: int = 1) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    return np.random.default_rng(seed).normal(0.0, sigma, len(STEPS))
+def noise(
+    sigma: float, seed: int = 1, *, count: int = len(STEPS)
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    return np.random.default_rng(seed).normal(0.0, sigma, count)
 
 
 def test_a_loss_at_its_lowest_point_says_no() -> None:
@@ -131,3 +136,43 @@ def test_noise_that_would_hide_a_rise_at_the_end_takes_the_highest_confidence() 
         finding = judge(build_series(evaluations=evaluations))
         assert finding.verdict == "no"
         assert finding.confidence in confidences
+
+
+@pytest.mark.parametrize("kind", ["constant", "linear"])
+@pytest.mark.parametrize("back", [2, 3, 5, 8])
+@pytest.mark.parametrize("noise", [0.001, 0.002])
+def test_a_rise_is_never_denied_with_confidence_however_late_it_began(
+    kind: str, back: int, noise: float
+) -> None:
+    for seed, every in itertools.product(range(2), (20, 50)):
+        story = Story(kind=kind, every=every, height=1.0, noise=noise, seed=seed)
+        series = story.series()
+        at = np.array([each.step for each in series.evaluations], np.float64)
+        ramp = np.maximum(0.0, at - at[-1 - back]) / (at[-1] - at[-1 - back])
+        loss = story.loss(at)
+        height = next(add for add in np.arange(0.0, 2.0, 0.005) if _rise(loss + add * ramp) >= 0.02)
+        risen = zip(series.evaluations, height * ramp, strict=True)
+        evaluations = tuple(replace(each, valid_loss=each.valid_loss + float(more)) for each, more in risen)
+
+        found = judge(replace(series, evaluations=evaluations))
+
+        assert found.verdict != "no" or found.confidence == "low"
+
+
+def test_a_loss_that_flattens_with_its_rate_hides_no_rise_at_the_end() -> None:
+    """A fall to zero: by its steps alone the curve would look bent from its beginning on."""
+    story = Story(kind="linear", every=20, height=3.0, noise=0.001)
+    series = story.series()
+    at = np.array([each.step for each in series.evaluations], np.float64)
+    sums = 1 - (1 - at / 1000) ** 2
+    valid = 2.0 + 0.4 * sums**-0.5 + noise(0.002, count=len(at))
+    valid += 0.07 * np.maximum(0.0, at - 920) / 80
+    evaluations = tuple(
+        replace(each, valid_loss=float(loss)) for each, loss in zip(series.evaluations, valid, strict=True)
+    )
+
+    assert judge(replace(series, evaluations=evaluations)).verdict == "yes"
+
+
+def _rise(loss: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
+    return float(loss[-1] / loss.min() - 1)

@@ -1,5 +1,10 @@
+from dataclasses import fields, replace
+from typing import Any
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.unit.observe.verdicts.series_story import (
     build_imported,
     build_series,
@@ -9,8 +14,10 @@ from tests.unit.observe.verdicts.series_story import (
 )
 
 from tandem.observe.finding import Finding
+from tandem.observe.series.columns import Steps
 from tandem.observe.verdicts.schedule import judge
 
+CONFIDENCES = ("none", "low", "medium", "high")
 REFERENCE = {"schedule": {"d_model": 512, "learning_rate": 2.0, "warmup_steps": 8000}}
 
 
@@ -92,6 +99,40 @@ def test_rates_of_no_known_shape_are_not_named() -> None:
     assert "fit none that is known" in finding.answer
     assert finding.confidence == "medium"
     assert finding.missing == ("the formula of the learning rate",)
+
+
+@settings(max_examples=60, deadline=None)
+@given(gone=st.tuples(st.integers(1, 1000), st.integers(1, 1000)).map(sorted), has_plan=st.booleans())
+def test_steps_that_left_no_line_never_make_it_surer_nor_lower_the_highest_rate(
+    gone: list[int], has_plan: bool
+) -> None:
+    first, last = gone
+    parts: dict[str, Any] = {} if has_plan else {"recipe": {}, "starts": ()}
+    series = build_series(**parts)
+    steps, whole = series.steps, judge(series)
+    kept = (steps.step < first) | (steps.step > last)
+    left = Steps(**{each.name: getattr(steps, each.name)[kept] for each in fields(Steps)})
+
+    found = judge(replace(series, steps=left))
+
+    assert CONFIDENCES.index(found.confidence) <= CONFIDENCES.index(whole.confidence)
+    if found.confidence == "high":
+        assert float(value(found, "highest rate as run")) >= 0.99 * float(value(whole, "highest rate as run"))
+        assert kept.mean() >= 0.9
+
+
+def test_a_peak_whose_steps_left_no_line_is_not_told_as_run() -> None:
+    """Four steps of warm-up, and the line of the highest is spoilt."""
+    number = np.arange(1.0, 234.0)
+    steps = build_steps(len(number), learning_rate=rate(number, warmup=4))
+    kept = steps.step != 4
+    left = Steps(**{each.name: getattr(steps, each.name)[kept] for each in fields(Steps)})
+    text = "inverse_sqrt: 0.0007 · min(step / 4, (4 / step)^0.5)"
+    finding = judge(build_series(steps=left, starts=((5.0, build_start(max_steps=233, schedule=text)),)))
+    assert (finding.verdict, finding.confidence) == ("measured", "medium")
+    assert "highest rate as run" not in {each.name for each in finding.evidence}
+    assert value(finding, "highest rate that was logged") == pytest.approx(7e-4 * 0.8**0.5)
+    assert finding.missing == ("the learning rate of the steps where it was highest",)
 
 
 def test_without_plan_and_rates_it_cannot_tell() -> None:
