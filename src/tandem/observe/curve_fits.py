@@ -202,7 +202,8 @@ def expect_gains(
     floor = max(floor, LEAST_NOISE)
     freedom = max(1, len(x) - 2) + 1
     ways = read_ways(Clock(at=x, ends=ends), by_rates)
-    fits = _Fits.of(ways, y - brought)
+    # As it was seen: what a rate is only assumed to have brought is no evidence of a rise.
+    fits = _Fits.of(ways, y - brought, has_risen=bool(y[-1] > y.min()))
     errors = (fits.error + floor**2) / freedom
     best = np.unravel_index(int(np.argmin(errors)), errors.shape)
     left = _left(ways, y - brought[best[0]], int(best[1]))
@@ -261,7 +262,7 @@ class _Fits:
     """Whether the last point lies above the one before by the fit, and above the lowest as it was seen."""
 
     @classmethod
-    def of(cls, ways: Ways, curves: Numbers) -> "_Fits":
+    def of(cls, ways: Ways, curves: Numbers, *, has_risen: bool) -> "_Fits":
         """Fit all ways to all curves."""
         points = curves.shape[1]
         fall, turn = ways.fall[:, :points], ways.turn[:, :points]
@@ -283,7 +284,7 @@ class _Fits:
             inverse=inverse,
             ahead=np.stack(ahead),
             turns=np.asarray(ways.turn.any(axis=1)),
-            rising=(heights[0] * last[0] + heights[1] * last[1] > 0) & _has_risen(curves),
+            rising=(heights[0] * last[0] + heights[1] * last[1] > 0) & has_risen,
         )
 
     def gain(self, end: int) -> tuple[Numbers, Numbers]:
@@ -302,11 +303,6 @@ class _Fits:
         doubt = np.maximum(noise * np.sqrt(np.maximum(self.inverse[2], 0.0)), LEAST_NOISE)
         is_risen = (self.turn > 0) & self.rising
         return np.where(self.turns, is_risen * doubt / (doubt + np.where(is_risen, self.turn, 0.0)), 1.0)
-
-
-def _has_risen(curves: Numbers) -> NDArray[np.bool_]:
-    """For each row, whether it ends above its lowest point."""
-    return np.asarray(curves[:, -1:] > curves.min(axis=1, keepdims=True))
 
 
 def _left(ways: Ways, curve: Numbers, way: int) -> Numbers:

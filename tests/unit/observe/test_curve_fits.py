@@ -131,3 +131,20 @@ def test_a_curve_that_fits_without_any_error_is_not_known_to_go_on_so() -> None:
     truth = 1 - 1.5**-0.5
     assert gain.estimate.low < 0.75 * truth
     assert gain.estimate.high > 1.25 * truth
+
+
+@pytest.mark.parametrize("seed", [1, 6, 7])
+def test_what_a_rate_may_have_brought_is_no_sign_of_a_rise(seed: int) -> None:
+    """A loss that is lowest at its end, after a cool-down that it took no notice of."""
+    every, step = np.arange(1.0, 264.0), np.append(np.arange(65.0, 261.0, 5.0), 263.0)
+    cooled = np.clip((264 - every) / 43, 0.0, 1.0)
+    at = np.cumsum(np.minimum(every / 57, np.sqrt(57 / every)) * cooled)[step.astype(int) - 1]
+    loss = 2.2 + 8.3 * np.exp(-((at / 29.2) ** 0.79))
+    loss += np.random.default_rng(seed).normal(0.0, 0.006, len(step))
+    loss[-1] = loss.min() - 0.003
+    decay = Decay(shares=cooled[step.astype(int) - 1], scale=float(loss[-1]))
+    by_rates = Clock(at=at, ends=(float(at[-1]) + 65.0,))
+
+    (gain,) = expect_gains(step, loss, ends=(395.0,), floor=0.014, decay=decay, by_rates=by_rates)
+
+    assert gain.chance_above(0.0) > 0.99

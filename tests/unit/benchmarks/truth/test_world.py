@@ -126,6 +126,20 @@ def test_intervals_hold_the_share() -> None:
     assert wilson(20, 20)[1] == pytest.approx(1.0)
 
 
+def test_accidents_that_come_by_the_clock_are_the_same_in_every_replay() -> None:
+    """A network that takes no time shortens steps: fewer accidents would fall into each, which no log can tell."""
+    worlds = (draw(seed) for seed in range(120))
+    stalled = [world for world in worlds if any(stall.every_s for stall in world.compute.stalls)]
+    seen = 0
+    for world in stalled[:3]:
+        least = min(stall.seconds for stall in world.compute.stalls if stall.every_s)
+        for attempt in simulate(world).attempts:
+            hit = attempt.timing.forward.max(axis=1) >= least
+            seen += int(hit.sum())
+            assert (attempt.timing.durations[:, hit] >= 0.9 * least).all()
+    assert seen
+
+
 @pytest.mark.parametrize("seed", [60353, 60546, 60949])
 def test_a_torn_line_of_a_checkpoint_never_leaves_a_wrong_count_sure(seed: int, tmp_path: Path) -> None:
     history = write(draw(seed), tmp_path)
