@@ -145,6 +145,51 @@ def test_a_mode_that_was_left_is_not_taken_again_by_a_restart(
         assert found == expected
 
 
+def resume_alone(world: World, facts: dict[str, Any]) -> Any:
+    learner, _ = packed(world, (1,))
+    assert learner.exchanger is not None
+    learner.exchanger.resume({"exchange": facts})
+    return learner.exchanger.facts(100)["exchange"]
+
+
+def test_a_mode_that_was_left_stays_left_while_the_run_goes_on_alone() -> None:
+    told = {"mode": "bf16", "owners": [2, 1], "left": "packed"}
+    (kept,) = run_ranks(resume_alone, 1, told)
+    assert kept == {**told, "owners": []}
+
+
+def learn_with_restarts(world: World) -> list[tuple[int, str]]:
+    """A codec of one bit, and a restart between every two checks."""
+    facts: dict[str, Any] = {}
+    chosen = []
+    for first in range(1, 40, EVERY):
+        learner, log = packed(world, (1, 1))
+        assert learner.exchanger is not None
+        learner.exchanger.resume(facts)
+        learner.exchanger._codecs["packed"] = BROKEN["one bit"]()
+        learner.exchanger._use(learner.exchanger._mode)
+        train(learner, world, range(first, first + EVERY))
+        chosen += [(event.step, event.mode) for event in log.events if isinstance(event, ExchangeChosen)]
+        facts = dict(learner.exchanger.facts(first + EVERY - 1))
+    return chosen
+
+
+def test_restarts_between_checks_change_nothing() -> None:
+    assert run_ranks(learn_with_restarts, 2) == [[(20, "bf16")]] * 2
+
+
+def learn_nothing(world: World) -> list[tuple[float, bool]]:
+    learner, log = packed(world, (1, 1))
+    for parameter in learner.model.parameters():
+        parameter.register_hook(torch.zeros_like)  # type: ignore[no-untyped-call]
+    train(learner, world, range(1, 31))
+    return [(event.error, event.is_good) for event in log.events if isinstance(event, ExchangeChecked)]
+
+
+def test_gradients_that_are_all_zero_are_exact() -> None:
+    assert run_ranks(learn_nothing, 2) == [[(0.0, True)] * 4] * 2
+
+
 def learn_unchecked(world: World) -> list[str]:
     learner, log = packed(world, (1, 1), check_steps=None)
     train(learner, world, range(1, 31))

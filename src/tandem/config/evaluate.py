@@ -10,7 +10,8 @@ from tandem.config.section import Section
 __all__ = ["EvaluateSection"]
 
 
-_WITHOUT_SPACES = frozenset({"bo", "ja", "km", "lo", "my", "th"})
+_CHINESE = frozenset({"zh", "zho", "cmn", "yue", "lzh", "wuu", "nan", "hak"})
+_WITHOUT_SPACES = frozenset({"bo", "bod", "ja", "jpn", "km", "khm", "lo", "lao", "my", "mya", "th", "tha"})
 
 
 class EvaluateSection(Section):
@@ -49,6 +50,6 @@ class EvaluateSection(Section):
         if self.tokenize != "auto":
             return self.tokenize
         language = re.split("[-_]", target_language)[0]
-        if language == "zh":
+        if language in _CHINESE:
             return "zh"
         return "char" if language in _WITHOUT_SPACES else "13a"

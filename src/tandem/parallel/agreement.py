@@ -70,9 +70,9 @@ class AgreementCheck:
         whole, found = exact.norm(), decoded.norm()
         numbers = torch.stack(
             [
-                (decoded - exact).norm() / whole,
-                1 - (exact * decoded).sum() / (whole * found),
-                owes.norm() / whole,
+                _share((decoded - exact).norm(), whole),
+                _share(whole * found - (exact * decoded).sum(), whole * found),
+                _share(owes.norm(), whole),
                 shares.max(),
                 shares.argmax().double(),
             ]
@@ -81,6 +81,11 @@ class AgreementCheck:
         world.largest(numbers)
         error, apart, left, most, bucket = _plain(numbers)
         return Agreement(error=error, cosine=1 - apart, owed=left, lost=most, bucket=round(bucket))
+
+
+def _share(part: Tensor, whole: Tensor) -> Tensor:
+    """Nothing is no share of nothing: gradients that are all zero are exact."""
+    return torch.where(part == 0, torch.zeros_like(part), part / whole)
 
 
 def _plain(numbers: Tensor) -> Sequence[float]:

@@ -25,7 +25,12 @@ class ExchangeGuard:
         self._section, self._world, self._buckets, self._seed = section, world, buckets, seed
         self._sketcher: Sketcher | None = None
         self._check: AgreementCheck | None = None
-        self._far = 0
+        self.far = 0
+        """Checks in a row, up to the last one, that found gradients too far off."""
+
+    def resume(self, far: object) -> None:
+        """Go on from what a checkpoint says of `far`."""
+        self.far = far if isinstance(far, int) and 0 <= far < _IN_A_ROW else 0
 
     def watch(self, step: int) -> AgreementCheck | None:
         """The check of a step that is to be looked at; None for all others."""
@@ -45,7 +50,7 @@ class ExchangeGuard:
         found = self._check.result(self._world)
         self._check = None
         is_lost = found.lost > MOST_LOST
-        self._far = self._far + 1 if self._is_far(found) else 0
+        self.far = self.far + 1 if self._is_far(found) else 0
         return ExchangeChecked(
             step=step,
             mode=mode,
@@ -54,13 +59,13 @@ class ExchangeGuard:
             owed=found.owed,
             lost=found.lost,
             bucket=found.bucket,
-            is_good=not is_lost and self._far < _IN_A_ROW,
+            is_good=not is_lost and self.far < _IN_A_ROW,
             duration_s=time.perf_counter() - begun,
         )
 
     def forget(self) -> None:
         """Begin anew, with another mode."""
-        self._far = 0
+        self.far = 0
 
     def _is_far(self, found: Agreement) -> bool:
         return found.error > self._section.most_error

@@ -97,14 +97,17 @@ class Exchanger:
 
     def resume(self, facts: Mapping[str, Any]) -> None:
         """Take the mode of the recipe, or the one that the checkpoint was made in."""
-        self._kept = str(exchange_facts(facts).get("mode", ""))
+        told = exchange_facts(facts)
+        self._kept = str(told.get("mode", ""))
         kept = next((mode for mode in MODES if mode == self._kept), None)
+        # What was found to do harm is not tried again only because the run was stopped or killed.
+        is_left = kept is not None and told.get("left") == self._section.mode
+        self._left = self._section.mode if is_left else ""
+        self._guard.resume(told.get("far"))
         if len(self.topology.hosts) == 1:
             return
-        left = exchange_facts(facts).get("left")
-        if kept is not None and left is not None and left == self._section.mode:
-            # What was found to do harm is not tried again only because the run was stopped or killed.
-            self._mode, self._reason, self._left = kept, "checked", str(left)
+        if kept is not None and is_left:
+            self._mode, self._reason = kept, "checked"
         elif self._section.mode != "auto":
             self._mode, self._reason = self._section.mode, "ordered"
         elif kept is not None:
@@ -258,11 +261,13 @@ class Exchanger:
         """What a checkpoint of this step must know; the residuals are beside it, one for each owner."""
         if self.coded is None and not self._kept:
             return {}
+        guarded: dict[str, JsonValue] = {"left": self._left} if self._left else {}
+        if self._guard.far:
+            guarded["far"] = self._guard.far
         if len(self.topology.hosts) == 1:
-            return {EXCHANGE: {"mode": self._kept, "owners": []}}
+            return {EXCHANGE: {"mode": self._kept, "owners": [], **guarded}}
         owners = [len(self.topology.hosts), self.topology.shares] if self.is_encoded(step) else []
-        left: dict[str, JsonValue] = {"left": self._left} if self._left else {}
-        return {EXCHANGE: {"mode": "auto" if self.is_undecided else self._mode, "owners": owners, **left}}
+        return {EXCHANGE: {"mode": "auto" if self.is_undecided else self._mode, "owners": owners, **guarded}}
 
     def link_bytes(self, mode: ExchangeMode) -> int:
         """Bytes that the busiest host sends to others in a step of this mode."""

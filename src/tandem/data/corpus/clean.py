@@ -70,10 +70,9 @@ class Cleaner:
             if mended is not text and mended != text:
                 tally.mended[name] += 1
                 text = mended
-        words = text.split()
-        text = " ".join(words)
+        text = " ".join(text.split())
         # The words of already-segmented text are its pieces joined again.
-        return text, text.replace("@@ ", "").split(" ") if self._segmented and words else words_of(words)
+        return text, text.replace("@@ ", "").split() if self._segmented else words_of(text)
 
     def _decode(self, source: bytes, target: bytes | None, tally: Tally) -> Candidate | None:
         """The pair as text, mended; None where it cannot be read."""

@@ -26,7 +26,7 @@ from tandem.progress import SILENT, Progress
 __all__ = ["CleanRules", "Cleaned", "CleanedPart", "clean_corpora", "open_cleaned"]
 
 KIND = "clean pairs"
-VERSION = 1
+VERSION = 2
 DUPLICATE = "exact duplicate"
 
 

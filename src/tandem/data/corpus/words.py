@@ -16,8 +16,9 @@ _UNSPACED = re.compile(f"[{_IDEOGRAPHS}{_SYLLABLES}]")
 _PARTS = re.compile(f"[{_IDEOGRAPHS}]{{1,2}}|[{_SYLLABLES}]{{1,5}}|[^{_IDEOGRAPHS}{_SYLLABLES}]+")
 
 
-def words_of(words: list[str]) -> list[str]:
-    """The same words, but stretches that are written without spaces are cut where so many characters make a word."""
-    if not any(_UNSPACED.search(word) for word in words if not word.isascii()):
+def words_of(text: str) -> list[str]:
+    """The words of a sentence; stretches that are written without spaces are cut where so many characters make one."""
+    words = text.split()
+    if text.isascii() or _UNSPACED.search(text) is None:
         return words
     return [part for word in words for part in _PARTS.findall(word)]

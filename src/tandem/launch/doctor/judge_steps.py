@@ -49,7 +49,10 @@ def _cure(predicted: PredictedSteps, step: PredictedStep, *, ordered: str) -> st
     if best.step_s < predicted.alone_s:
         return f"{slow} in mode {step.mode}: try --exchange {best.mode}, and see what it does to the loss."
     cure = f"{slow} in any mode: train on {predicted.fastest}"
-    return f"{cure}, or take a larger update, as below." if predicted.larger is not None else f"{cure}."
+    if predicted.larger is None:
+        return f"{cure}."
+    how = "" if step.mode == best.mode else f" with --exchange {best.mode}"
+    return f"{cure}, or take a larger update{how}, as below."
 
 
 def _assumed(examination: Examination, predicted: PredictedSteps) -> str:

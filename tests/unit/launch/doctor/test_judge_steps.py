@@ -98,7 +98,9 @@ def test_no_cure_names_the_mode_that_the_recipe_has(mode: str) -> None:
 def test_where_no_mode_helps_one_host_and_a_larger_update_are_left() -> None:
     told = lines(found(0.04e9))
     assert {told[f"step, {mode}"].verdict for mode in ("exact", "bf16", "packed")} == {"poor"}
-    assert told["step, exact"].cure.endswith("train on a, or take a larger update, as below.")
+    assert told["step, exact"].cure.endswith(
+        "train on a, or take a larger update with --exchange packed, as below."
+    )
     assert "An update of 16 times the text (batch.target_tokens=400000)" in told["larger update"].value
 
 
