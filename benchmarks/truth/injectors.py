@@ -113,7 +113,10 @@ def half_duplex(rate: str, *, host: str = "h2", turn_s: float = 0.05) -> Injecto
         def alternate() -> None:
             for each in tcs:
                 shape(each, "100kbit", "replace")
-            account.said.append(_tc(scene, host, "qdisc", "show", "dev", _DEVICE))
+            # The pipe takes its time.
+            while "tbf" not in (said := _tc(scene, host, "qdisc", "show", "dev", _DEVICE)):
+                over.wait(0.01)
+            account.said.append(said)
             while not over.is_set():
                 for sends, waits in ((host, other), (other, host)):
                     shape(waits, "100kbit")
