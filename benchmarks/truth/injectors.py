@@ -115,7 +115,8 @@ def half_duplex(rate: str, *, host: str = "h2", turn_s: float = 0.05) -> Injecto
                 shape(each, "100kbit", "replace")
             # The pipe takes its time.
             while "tbf" not in (said := _tc(scene, host, "qdisc", "show", "dev", _DEVICE)):
-                over.wait(0.01)
+                if over.wait(0.01):
+                    break
             account.said.append(said)
             while not over.is_set():
                 for sends, waits in ((host, other), (other, host)):
