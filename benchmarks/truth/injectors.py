@@ -113,11 +113,7 @@ def half_duplex(rate: str, *, host: str = "h2", turn_s: float = 0.05) -> Injecto
         def alternate() -> None:
             for each in tcs:
                 shape(each, "100kbit", "replace")
-            # The pipe takes its time.
-            while "tbf" not in (said := _tc(scene, host, "qdisc", "show", "dev", _DEVICE)):
-                if over.wait(0.01):
-                    break
-            account.said.append(said)
+            account.said.append(_await_shape(scene, host, over))
             while not over.is_set():
                 for sends, waits in ((host, other), (other, host)):
                     shape(waits, "100kbit")
@@ -308,6 +304,14 @@ def _tc(scene: Scene, host: str, *words: str) -> str:
     if words[0] == "-s":
         command = ["tc", "-s", "-n", scene.namespace(host), *words[1:]]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def _await_shape(scene: Scene, host: str, over: threading.Event) -> str:
+    """What tc shows of a host once a pipe to it, which takes its time, has shaped the link."""
+    while "tbf" not in (said := _tc(scene, host, "qdisc", "show", "dev", _DEVICE)):
+        if over.wait(0.01):
+            break
+    return said
 
 
 def _tc_pipe(scene: Scene, host: str) -> "subprocess.Popen[str]":
